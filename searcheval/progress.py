@@ -1,0 +1,42 @@
+"""One progress bar for everything that takes a while."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import TypeVar
+
+from tqdm.auto import tqdm as auto_bar
+from tqdm.std import tqdm as text_bar
+
+T = TypeVar("T")
+
+
+def progress(items: Iterable[T], label: str, *, total: int | None = None, unit: str = "it") -> Iterable[T]:
+    """Iterate over ``items`` under a progress bar named ``label``.
+
+    In JupyterLab the bar is a widget and on a terminal a line that redraws itself. In a batch (``SEARCHEVAL_BATCH=1``,
+    or standard error that is no terminal and no notebook) nothing is drawn but one line at the end: a widget in a
+    published page would call out to the network, and a redrawn bar fills a log.
+
+    >>> list(progress([1, 2], "counting"))
+    [1, 2]
+    """
+    if batch():
+        return _lines(items, label, unit)
+    in_notebook = "ipykernel" in sys.modules
+    return (auto_bar if in_notebook else text_bar)(items, desc=label, total=total, unit=unit, leave=in_notebook)
+
+
+def batch() -> bool:
+    """True where nobody watches: under the runner, or with standard error going to a file."""
+    return os.environ.get("SEARCHEVAL_BATCH") == "1" or ("ipykernel" not in sys.modules and not sys.stderr.isatty())
+
+
+def _lines(items: Iterable[T], label: str, unit: str) -> Iterable[T]:
+    count = 0
+    for item in items:
+        yield item
+        count += 1
+    print(f"{label}: {count} {unit}", file=sys.stderr)

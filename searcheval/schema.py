@@ -1,0 +1,345 @@
+"""What the frames hold. Everything that comes in is checked here once, and trusted afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from searcheval.errors import InputError
+
+RUN = ["query_id", "doc_id", "rank", "score"]
+MAX_GRADE = 3
+
+# The names that other tools use for our columns, lower case.
+SYNONYMS = {
+    "query_id": ["query_id", "qid", "topic", "topic_id", "query-id", "queryid", "q_id"],
+    "doc_id": ["doc_id", "docno", "docid", "doc", "document_id", "product_id", "corpus-id", "pid", "did", "item_id"],
+    "relevance": ["relevance", "grade", "label", "rel", "rating", "judgment", "judgement", "gain"],
+    "rank": ["rank", "position"],
+    "score": ["score", "sim", "similarity"],
+    "text": ["text", "query", "description", "body", "content"],
+    "title": ["title", "name"],
+}
+_SYNONYM = {name: column for column, names in SYNONYMS.items() for name in names}
+
+
+class Source:
+    """Where a frame came from, to name file and line in an error.
+
+    ``lines[i]`` is the line of row ``i``; without them an error in a caller's frame names the row instead.
+    """
+
+    def __init__(self, name: str, lines: Sequence[int] | np.ndarray | None = None) -> None:
+        self.name, self.lines = name, lines
+
+    def error(self, row: int | None, found: str, expected: str) -> InputError:
+        if row is None:
+            return InputError(self.name, None, found, expected)
+        if self.lines is None:
+            return InputError(f"{self.name} (row {row})", None, found, expected)
+        return InputError(self.name, int(self.lines[row]), found, expected)
+
+
+def canonical_columns(columns: Iterable[Any], wanted: Iterable[str], source: Source) -> dict[Any, str]:
+    """Which of ``columns`` stand for the ``wanted`` ones; a column that has its own name already wins over a synonym.
+
+    Raises
+    ------
+    InputError
+        If two columns stand for the same one.
+    """
+    wanted, columns = set(wanted), list(columns)
+    mapping: dict[Any, str] = {}
+    exact = {c for c in columns if c in wanted}
+    for column in columns:
+        name = column if column in wanted else _SYNONYM.get(str(column).strip().lower())
+        if name not in wanted or (column != name and name in exact):
+            continue
+        if name in mapping.values():
+            first = next(c for c, n in mapping.items() if n == name)
+            raise source.error(None, f"columns {first!r} and {column!r}, both a {name}", f"one {name} column")
+        mapping[column] = name
+    return mapping
+
+
+def require(frame: pd.DataFrame, columns: Sequence[str], source: Source) -> None:
+    """Raise InputError if a required column is missing, naming those that are there."""
+    missing = [c for c in columns if c not in frame.columns]
+    if missing:
+        have = ", ".join(str(c) for c in frame.columns) or "none"
+        wanted = missing[0]
+        also = f" (or {', '.join(n for n in SYNONYMS.get(wanted, []) if n != wanted)})" if wanted in SYNONYMS else ""
+        raise source.error(None, f"no column {wanted!r} among {have}", f"a column {wanted!r}{also}")
+
+
+def as_run(
+    source: pd.DataFrame | Mapping[str, Mapping[str, float]],
+    *,
+    name: str = "run",
+    on_duplicate: Literal["error", "first"] = "error",
+    lines: Sequence[int] | np.ndarray | None = None,
+) -> pd.DataFrame:
+    """A caller's frame or nested dict as a run: ordered lists, one row a result.
+
+    Parameters
+    ----------
+    source : DataFrame or dict
+        Columns ``query_id, doc_id`` and ``rank`` or ``score`` or both (the field's synonyms are understood), or
+        ``{query_id: {doc_id: score}}``. A ``rank`` is trusted and nothing re-sorts; else the lists are sorted by score,
+        compared as float32 as trec_eval does, ties by doc_id descending; with neither, the order given is the ranking.
+    name : str
+        Used in errors.
+    on_duplicate : {"error", "first"}
+        What to do when a list holds a document twice; ``"first"`` keeps the better rank.
+    lines : sequence of int, optional
+        Line number of each row, for errors.
+
+    Returns
+    -------
+    DataFrame
+        ``query_id, doc_id, rank, score``; ranks from 1 without gaps; queries in order of first appearance.
+
+    Raises
+    ------
+    InputError
+        For a missing column, ids that are not strings, a NaN or infinite score, a duplicate document.
+
+    Examples
+    --------
+    >>> as_run({"q1": {"a": 0.2, "b": 0.9}})["doc_id"].tolist()
+    ['b', 'a']
+    """
+    where = Source(name, lines)
+    frame = _nested(source, "score", where) if isinstance(source, Mapping) else source
+    columns = canonical_columns(frame.columns, RUN, where)
+    frame = frame[list(columns)].rename(columns=columns)
+    require(frame, ["query_id", "doc_id"], where)
+    by = "rank" if "rank" in frame.columns else "score" if "score" in frame.columns else "given"
+    return rank_lists(frame, by=by, source=where, on_duplicate=on_duplicate)
+
+
+def rank_lists(
+    frame: pd.DataFrame, *, by: str, source: Source, on_duplicate: Literal["error", "first"] = "error"
+) -> pd.DataFrame:
+    """Checked rows of a run in ranked order: ``by`` is ``"score"`` (trec_eval's order), ``"rank"`` or ``"given"``.
+
+    See Also
+    --------
+    as_run : the public way in.
+    """
+    check_ids(frame, ["query_id", "doc_id"], source)
+    query, _ = pd.factorize(frame["query_id"])
+    rows = len(frame)
+    score = _numbers(frame, "score", source) if "score" in frame.columns else np.full(rows, np.nan)
+    if by == "score":
+        order = _trec_order(query, score, frame["doc_id"])
+    elif by == "rank":
+        order = np.lexsort((_numbers(frame, "rank", source), query))
+    else:
+        order = np.argsort(query, kind="stable")
+    if rows and (order == np.arange(rows)).all():
+        ordered = frame
+    else:
+        ordered, query, score = frame.iloc[order], query[order], score[order]
+    twice = pd.MultiIndex.from_arrays([query, pd.factorize(ordered["doc_id"])[0]]).duplicated()
+    if twice.any():
+        if on_duplicate == "error":
+            # Of the two rows, the one later in the file is the one to name.
+            raise source.error(*_duplicate(frame, ["query_id", "doc_id"], source))
+        ordered, query, score = ordered[~twice], query[~twice], score[~twice]
+    start = np.flatnonzero(np.r_[True, query[1:] != query[:-1]]) if len(query) else np.array([], int)
+    rank = np.arange(len(query)) - np.repeat(start, np.diff(np.r_[start, len(query)])) + 1
+    return pd.DataFrame(
+        {
+            "query_id": ordered["query_id"].astype("str").to_numpy(copy=False),
+            "doc_id": ordered["doc_id"].astype("str").to_numpy(copy=False),
+            "rank": rank.astype("int64"),
+            "score": score.astype("float64"),
+        },
+        index=pd.RangeIndex(len(query)),
+    )
+
+
+def as_qrels(
+    source: pd.DataFrame | Mapping[str, Mapping[str, int]],
+    *,
+    name: str = "qrels",
+    max_grade: int | None = MAX_GRADE,
+    negative: Literal["error", "zero"] = "error",
+    lines: Sequence[int] | np.ndarray | None = None,
+) -> pd.DataFrame:
+    """A caller's frame or nested dict as qrels: one graded judgment a (query, document) pair.
+
+    Parameters
+    ----------
+    source : DataFrame or dict
+        Columns ``query_id, doc_id, relevance`` (synonyms understood; further columns are kept), or
+        ``{query_id: {doc_id: grade}}``.
+    name : str
+        Used in errors.
+    max_grade : int or None
+        The highest grade allowed; None for no limit.
+    negative : {"error", "zero"}
+        What a negative grade is (some TREC collections mark spam with -2): an error, or grade 0.
+    lines : sequence of int, optional
+        Line number of each row, for errors.
+
+    Returns
+    -------
+    DataFrame
+        ``query_id, doc_id, relevance`` (integers) and any further columns.
+
+    Raises
+    ------
+    InputError
+        For a missing column, ids that are not strings, a grade off the scale, a pair judged twice, no judgment at all.
+
+    Examples
+    --------
+    >>> as_qrels({"q1": {"a": 3, "b": 0}})["relevance"].tolist()
+    [3, 0]
+    """
+    where = Source(name, lines)
+    frame = _nested(source, "relevance", where) if isinstance(source, Mapping) else source
+    required = ["query_id", "doc_id", "relevance"]
+    frame = frame.rename(columns=canonical_columns(frame.columns, required, where)).reset_index(drop=True)
+    require(frame, required, where)
+    if frame.empty:
+        raise where.error(None, "no judgment", "at least one judged pair")
+    check_ids(frame, ["query_id", "doc_id"], where)
+    grade = _numbers(frame, "relevance", where)
+    scale = "a whole number from 0" + (f" to {max_grade}" if max_grade is not None else "")
+    bad = (grade != np.floor(grade)) | ((grade < 0) & (negative == "error"))
+    if max_grade is not None:
+        bad |= grade > max_grade
+    if bad.any():
+        row = int(np.argmax(bad))
+        hint = '; negative="zero" reads negative grades as 0' if grade[row] < 0 else ""
+        raise where.error(row, f"grade {grade[row]:g}", scale + hint)
+    frame["relevance"] = np.maximum(grade, 0).astype("int64")
+    if frame.duplicated(["query_id", "doc_id"]).any():
+        raise where.error(*_duplicate(frame, ["query_id", "doc_id"], where))
+    rest = [c for c in frame.columns if c not in required]
+    return frame[required + rest].astype({"query_id": "str", "doc_id": "str"})
+
+
+def as_queries(frame: pd.DataFrame, *, name: str = "queries", lines: Sequence[int] | None = None) -> pd.DataFrame:
+    """A caller's frame as queries: ``query_id, text`` and whatever else it holds, each id once.
+
+    Raises
+    ------
+    InputError
+        For a missing column, no query, ids that are not strings, the same id twice, a query without text.
+    """
+    where = Source(name, lines)
+    frame = frame.rename(columns=canonical_columns(frame.columns, ["query_id", "text"], where)).reset_index(drop=True)
+    return _entities(frame, "query_id", ["query_id", "text"], where)
+
+
+def as_documents(frame: pd.DataFrame, *, name: str = "documents", lines: Sequence[int] | None = None) -> pd.DataFrame:
+    """A caller's frame as documents: ``doc_id``, usually ``title`` and ``text``, and further fields, each id once.
+
+    Raises
+    ------
+    InputError
+        For a missing column, no document, ids that are not strings, the same id twice.
+    """
+    where = Source(name, lines)
+    frame = frame.rename(columns=canonical_columns(frame.columns, ["doc_id", "title", "text"], where))
+    return _entities(frame.reset_index(drop=True), "doc_id", ["doc_id"], where)
+
+
+def _entities(frame: pd.DataFrame, key: str, required: Sequence[str], where: Source) -> pd.DataFrame:
+    kind = {"query_id": "query", "doc_id": "document"}[key]
+    if frame.empty:
+        raise where.error(None, f"no {kind}", f"at least one {kind}")
+    require(frame, required, where)
+    check_ids(frame, [key], where)
+    if "text" in required:
+        text = frame["text"]
+        bad = np.array([not isinstance(t, str) or not t.strip() for t in text])
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise where.error(row, f"text {_shown(text.iloc[row])}", "the text of the query, as a string")
+    if frame[key].duplicated().any():
+        raise where.error(*_duplicate(frame, [key], where))
+    rest = [c for c in frame.columns if c not in required]
+    return frame[[*required, *rest]].astype({key: "str"})
+
+
+def check_ids(frame: pd.DataFrame, columns: Sequence[str], where: Source) -> None:
+    """Raise InputError unless every id is a non-empty string: ``7`` and ``"007"`` must not become one."""
+    for column in columns:
+        values = frame[column]
+        if pd.api.types.is_numeric_dtype(values.dtype) and len(values):
+            raise where.error(
+                0,
+                f"{column} {_shown(values.iloc[0])}, a number",
+                f"a string; use frame.astype({{{column!r}: str}}) first",
+            )
+        if isinstance(values.dtype, pd.StringDtype):
+            bad = (values.isna() | (values == "")).to_numpy(dtype=bool)
+        else:
+            bad = np.fromiter((not isinstance(v, str) or not v for v in values), dtype=bool, count=len(values))
+        if bad.any():
+            row = int(np.argmax(bad))
+            value = values.iloc[row]
+            found = (
+                f"no {column}"
+                if value == "" or value is None or value is pd.NA or value != value
+                else f"{column} {_shown(value)}"
+            )
+            raise where.error(row, found, f"a {column} that is a non-empty string")
+
+
+def _numbers(frame: pd.DataFrame, column: str, where: Source) -> np.ndarray:
+    values = frame[column]
+    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype="float64", na_value=np.nan)
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise where.error(row, f"{column} {_shown(values.iloc[row])}", f"a finite number as {column}")
+    return numbers
+
+
+def _shown(value: Any) -> str:
+    """A value as Python prints it, without numpy's type around it."""
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def _duplicate(frame: pd.DataFrame, key: list[str], where: Source) -> tuple[int, str, str]:
+    row = int(np.argmax(frame.duplicated(key).to_numpy()))
+    pair = " ".join(f"{k} {frame[k].iloc[row]!r}" for k in key)
+    first = int(np.argmax((frame[key] == frame[key].iloc[row]).all(axis=1).to_numpy()))
+    place = f"line {int(where.lines[first])}" if where.lines is not None else f"row {first}"
+    return row, f"{pair} again (first on {place})", "each only once"
+
+
+def _trec_order(query: np.ndarray, score: np.ndarray, doc_id: pd.Series) -> np.ndarray:
+    """trec_eval's order: by query, score descending as float32, doc_id descending in code points."""
+    key = -score.astype("float32")
+    order = np.lexsort((key, query))
+    q, s = query[order], key[order]
+    tied = np.r_[False, (q[1:] == q[:-1]) & (s[1:] == s[:-1])]
+    if not tied.any():
+        return order
+    # Only the rows inside a tie need their ids compared: strings are slow to sort.
+    inside = tied | np.r_[tied[1:], False]
+    rows = order[inside]
+    ids = doc_id.iloc[rows].to_numpy(dtype=object)
+    rank_of_id = np.empty(len(rows), dtype=np.int64)
+    rank_of_id[sorted(range(len(rows)), key=ids.__getitem__, reverse=True)] = np.arange(len(rows))
+    order[inside] = rows[np.lexsort((rank_of_id, key[rows], query[rows]))]
+    return order
+
+
+def _nested(source: Mapping[str, Any], value: str, where: Source) -> pd.DataFrame:
+    rows = []
+    for query_id, results in source.items():
+        if not isinstance(results, Mapping):
+            raise where.error(None, f"{type(results).__name__} for query {query_id!r}", f"{{doc_id: {value}}}")
+        rows += [(query_id, doc_id, number) for doc_id, number in results.items()]
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", value])
