@@ -25,6 +25,8 @@ _HOME = {
     "read_run": "io",
     "write_run": "io",
     "write_qrels": "io",
+    "write_queries": "io",
+    "write_documents": "io",
     "as_run": "schema",
     "as_qrels": "schema",
     "Conventions": "metrics",
@@ -32,6 +34,8 @@ _HOME = {
     "parse_measure": "metrics",
     "evaluate": "metrics",
     "answerable": "metrics",
+    "overlap": "metrics",
+    "crosscheck": "crosscheck",
     "coverage": "coverage",
     "coverage_notes": "coverage",
     "means": "compare",
@@ -55,11 +59,21 @@ __all__ = ["__version__", *sorted(_HOME)]
 if TYPE_CHECKING:
     from searcheval.compare import by_segment, differences, findings, means, most_disputed, worst_queries
     from searcheval.coverage import coverage, coverage_notes
+    from searcheval.crosscheck import crosscheck
     from searcheval.dataset import Dataset, load_dataset, load_labels, load_runs, load_system
     from searcheval.errors import InputError, PartialResult
     from searcheval.gate import accept, gate
-    from searcheval.io import read_documents, read_qrels, read_queries, read_run, write_qrels, write_run
-    from searcheval.metrics import Conventions, Measure, answerable, evaluate, parse_measure
+    from searcheval.io import (
+        read_documents,
+        read_qrels,
+        read_queries,
+        read_run,
+        write_documents,
+        write_qrels,
+        write_queries,
+        write_run,
+    )
+    from searcheval.metrics import Conventions, Measure, answerable, evaluate, overlap, parse_measure
     from searcheval.report import write_report
     from searcheval.retrieval.systems import run_systems, trace
     from searcheval.runner import run_suite

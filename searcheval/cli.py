@@ -23,31 +23,36 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
+Queries = Annotated[Optional[Path], typer.Option("-q", "--queries", help="Queries: JSONL, CSV, TSV or Parquet.")]
+Documents = Annotated[
+    Optional[Path],
+    typer.Option("-d", "--documents", "-p", "--products", help="Documents: JSONL, CSV, TSV or Parquet."),
+]
+Qrels = Annotated[Optional[Path], typer.Option("--qrels", help="Judgments: TREC, CSV, TSV, JSONL, JSON or Parquet.")]
+System = Annotated[
+    Optional[list[str]], typer.Option("-s", "--system", help="NAME=FILE (a run) or NAME=FILE.py:FACTORY; repeat it.")
+]
+MeasureName = Annotated[Optional[list[str]], typer.Option("-m", "--measure", help="Such as nDCG@10; repeat it.")]
+Setting = Annotated[Optional[list[str]], typer.Option("--set", help="Any setting: KEY=VALUE, dots reach inside.")]
 Suite = Annotated[
     Optional[Path],
     typer.Argument(help="A suite folder, a suite.yaml, or a folder of qrels and runs.", show_default=False),
 ]
+Reports = Annotated[Path, typer.Argument(help="The folder that `searcheval run` wrote suites into.")]
 Report = Annotated[Path, typer.Argument(help="A report.json, or the folder that holds one.", show_default=False)]
 
 
 @app.command()
 def run(
     suite: Suite = None,
-    queries: Annotated[Optional[Path], typer.Option("-q", "--queries", help="Queries: JSONL, CSV or TSV.")] = None,
-    documents: Annotated[
-        Optional[Path], typer.Option("-d", "--documents", "-p", "--products", help="Documents: JSONL, CSV or TSV.")
-    ] = None,
-    qrels: Annotated[Optional[Path], typer.Option("--qrels", help="Judgments: TREC, CSV, TSV or JSONL.")] = None,
-    system: Annotated[
-        Optional[list[str]],
-        typer.Option("-s", "--system", help="NAME=FILE (a run) or NAME=FILE.py:FACTORY; repeat it."),
-    ] = None,
-    measure: Annotated[Optional[list[str]], typer.Option("-m", "--measure", help="Such as nDCG@10; repeat it.")] = None,
+    queries: Queries = None,
+    documents: Documents = None,
+    qrels: Qrels = None,
+    system: System = None,
+    measure: MeasureName = None,
     baseline: Annotated[Optional[str], typer.Option(help="The system that others are compared with.")] = None,
     depth: Annotated[Optional[int], typer.Option(help="How far down each list coverage looks.")] = None,
-    settings: Annotated[
-        Optional[list[str]], typer.Option("--set", help="Any setting: KEY=VALUE, dots reach inside.")
-    ] = None,
+    settings: Setting = None,
     out: Annotated[Optional[Path], typer.Option("-o", "--out", help="Default: reports/SUITE.")] = None,
 ) -> None:
     """Run a suite's notebooks; write its pages, report.json and report.md.
@@ -62,10 +67,8 @@ def run(
     """
     ds = _dataset(suite, queries, documents, qrels, system, measure, {"baseline": baseline, "depth": depth}, settings)
     target = out or Path("reports") / ds.name
-    print(
-        f"{ds.name}: {len(ds.queries)} queries, {len(ds.qrels)} judgments, {len(ds.settings.systems)} systems",
-        file=sys.stderr,
-    )
+    counts = f"{len(ds.queries)} queries, {len(ds.qrels)} judgments, {len(ds.settings.systems)} systems"
+    print(f"{ds.name}: {counts}", file=sys.stderr)
     from searcheval.runner import run_suite  # notebooks and drawings: only once the input is known to be good
 
     report = run_suite(ds, target)
@@ -74,20 +77,53 @@ def run(
 
 
 @app.command()
-def index(
-    reports: Annotated[Path, typer.Argument(help="The folder that `searcheval run` wrote suites into.")] = Path(
-        "reports"
-    ),
+def score(
+    suite: Suite = None,
+    queries: Queries = None,
+    documents: Documents = None,
+    qrels: Qrels = None,
+    system: System = None,
+    measure: MeasureName = None,
+    settings: Setting = None,
+    out: Annotated[
+        Optional[Path], typer.Option("-o", "--out", help="Write scores by query: FILE.csv, .tsv, .json or .jsonl.")
+    ] = None,
 ) -> None:
-    """Write index.html and methodology.html over all suites in a folder, and print every suite's result table.
+    """Score runs without notebooks: means on the terminal, scores by query into a file on request.
 
-    Example:
+    Examples:
+
+        searcheval score --qrels qrels.txt -s old=old.run -s new=new.run.gz -m nDCG@10 -m AP
+
+        searcheval score my/folder -o scores.csv
+    """
+    from searcheval.report import aligned_table, score_files, write_scores
+
+    ds = _dataset(suite, queries, documents, qrels, system, measure, {}, settings)
+    scores, table = score_files(ds, Path("reports") / ds.name)
+    if out is not None:
+        write_scores(scores, out)
+    print(aligned_table(table))
+
+
+@app.command()
+def index(
+    reports: Reports = Path("reports"),
+    data: Annotated[
+        Optional[Path], typer.Option(help="Runs and qrels to measure speed on. Default: generated.", show_default=False)
+    ] = None,
+) -> None:
+    """Write index.html, methodology.html and performance.html over all suites; print every suite's result table.
+
+    Examples:
 
         searcheval index reports
+
+        searcheval index reports --data folder/of/runs/and/qrels
     """
     from searcheval.runner import run_index
 
-    run_index(reports)
+    run_index(reports, data=data)
     for path in sorted(reports.glob("*/report.json")):
         report = json.loads(path.read_text(encoding="utf-8"))
         print(f"\n{report['suite']}\n{result_table(report)}")
@@ -101,7 +137,7 @@ def gate(
         Optional[str], typer.Option(help="The system that gates. Default: gate.system of the suite.")
     ] = None,
     max_drop: Annotated[
-        Optional[float], typer.Option(min=0, help="The largest absolute drop that passes. Default: gate.max_drop.")
+        Optional[float], typer.Option(help="The largest absolute drop that passes. Default: gate.max_drop.")
     ] = None,
     accept: Annotated[
         bool, typer.Option("--accept", help="Make today's run the accepted one; then run again.")
@@ -146,16 +182,9 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Print the 
 
 def result_table(report: dict[str, Any]) -> str:
     """A report's means as an aligned table: the first five measures of the suite."""
-    from searcheval.report import Suite
+    from searcheval.report import Suite, aligned_table
 
-    table = Suite("", report, []).table().drop(columns="labelled")
-    rows = [["system", *table.columns]]
-    rows += [
-        [name, *("–" if v != v else f"{v:.3f}" for v in row)]
-        for name, row in zip(table.index, table.values, strict=True)
-    ]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(" | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return aligned_table(Suite("", report, []).table().drop(columns="labelled"))
 
 
 def main() -> None:
@@ -166,13 +195,17 @@ def main() -> None:
         _stop(str(error), 2)
     except NotebookError as error:
         _stop(str(error), 1)
+    except ModuleNotFoundError as error:
+        _stop(f"no package {error.name!r}; notebooks, pages and the database need `pip install 'searcheval[all]'`", 2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
         _stop(f"{error.filename or 'searcheval'}: {error.strerror or error}", 2)
     except KeyboardInterrupt:
-        _stop("interrupted; earlier results are as they were", 130)
+        print("searcheval: interrupted; earlier results are as they were", file=sys.stderr, flush=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # what the notebook client still has to say
+        sys.exit(130)
 
 
 def _stop(message: str, code: int) -> None:
@@ -191,7 +224,7 @@ def _dataset(
     settings: list[str] | None,
 ) -> Any:
     """The dataset that a command's arguments describe: a suite with flags on top, or flags alone."""
-    from searcheval.dataset import load_dataset, make_dataset
+    from searcheval.dataset import load_dataset, make_dataset, suite_name
     from searcheval.settings import parse_set, resolve
 
     flags: dict[str, Any] = {k: v for k, v in more.items() if v is not None}
@@ -209,7 +242,7 @@ def _dataset(
 
     def moved(path: str | Path) -> str:
         # Flags name files as seen from here, settings as seen from the suite's folder.
-        return Path(os.path.relpath(path, base)).as_posix()
+        return Path(os.path.relpath(Path(path).resolve(), base.resolve())).as_posix()
 
     flags |= {k: moved(v) for k, v in files.items() if v is not None}
     if systems:
@@ -217,7 +250,7 @@ def _dataset(
     flags = _merged(flags, parse_set(settings or []))
     if suite is not None:
         return load_dataset(suite, **flags)
-    flags.setdefault("name", base.resolve().name)
+    flags.setdefault("name", suite_name(base))
     if "qrels" not in flags:
         raise InputError("searcheval", None, "no --qrels", "--qrels FILE")
     return make_dataset(resolve({}, flags), base)

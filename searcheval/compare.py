@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from searcheval.dataset import Dataset
-from searcheval.metrics import answerable
+from searcheval.metrics import answerable, overlap
 from searcheval.settings import ACCEPTED
+from searcheval.text import isolate
 
 # Differences this small are rounding, not ranking.
 EQUAL = 1e-9
@@ -160,11 +161,11 @@ def findings(ds: Dataset, scores: Mapping[str, pd.DataFrame], labels: pd.DataFra
     table = means(scores)
     ran = {n: f for n, f in scores.items() if not n.endswith(ACCEPTED) and f[measure].notna().any()}
     missing = [n for n in scores if n not in ran and not n.endswith(ACCEPTED)]
-    said = [f"{name} was not run: it has no score and takes part in no comparison." for name in missing]
+    said = [f"{isolate(name)} was not run: it has no score and takes part in no comparison." for name in missing]
     if not ran:
         return [*said, "No system was run, so nothing can be said."]
     order = table.loc[list(ran), measure].sort_values(ascending=False, kind="stable")
-    ranking = ", ".join(f"{name} {value:.3f}" for name, value in order.items())
+    ranking = ", ".join(f"{isolate(str(name))} {value:.3f}" for name, value in order.items())
     said.append(f"By mean {measure} over {len(ds.queries)} queries: {ranking}.")
     names = list(ran)
     pairs = [(b, a) for a, b in pairwise(names)]
@@ -188,26 +189,29 @@ def findings(ds: Dataset, scores: Mapping[str, pd.DataFrame], labels: pd.DataFra
 
 
 def _compared(t: Tally) -> str:
+    system, baseline = isolate(t.system), isolate(t.baseline)
     if t.n == 0:
-        return f"{t.system} and {t.baseline} share no query that both are scored on."
+        return f"{system} and {baseline} share no query that both are scored on."
     if t.win == t.loss == 0:
-        return f"{t.system} and {t.baseline} score the same on every query."
+        return f"{system} and {baseline} score the same on every query."
     word = "higher than" if t.diff > EQUAL else "lower than" if t.diff < -EQUAL else "level with"
     return (
-        f"{t.system} is {word} {t.baseline} on {t.measure} by {abs(t.diff):.3f}: "
+        f"{system} is {word} {baseline} on {t.measure} by {abs(t.diff):.3f}: "
         f"better on {t.win}, worse on {t.loss}, equal on {t.tie} of {t.n} queries."
     )
 
 
 def _where(ds: Dataset, ran: Mapping[str, pd.DataFrame], system: str, baseline: str, measure: str) -> str:
-    """In which segments the two differ at all, if that is not everywhere."""
+    """In which segments the two differ at all, if these are few."""
     diff = differences(ran, system, baseline, measure)
     differ = diff.index[diff.abs() > EQUAL]
     for column in ds.settings.segments:
         segment = ds.segment(column)
         inside = segment.reindex(differ).value_counts(sort=False)
-        if 0 < len(inside) < segment.nunique():
-            places = ", ".join(f"{value} ({n} of {int((segment == value).sum())})" for value, n in inside.items())
+        if 0 < len(inside) <= segment.nunique() / 2:
+            places = ", ".join(
+                f"{isolate(str(value))} ({n} of {int((segment == value).sum())})" for value, n in inside.items()
+            )
             return f" They differ by {column} only on {places}."
     return ""
 
@@ -220,9 +224,12 @@ def _parted(table: pd.DataFrame, column: str, measure: str) -> list[str]:
             continue
         best, least = scores.idxmax(), scores.idxmin()
         said.append(
-            f"{column} {value}: {measure} runs from {scores[least]:.3f} ({least}) to {scores[best]:.3f} ({best})."
+            f"{isolate(column)} {isolate(str(value))}: {measure} runs from {scores[least]:.3f} ({isolate(least)}) "
+            f"to {scores[best]:.3f} ({isolate(best)})."
         )
-    flat = [str(v) for v in table.columns if table[v].dropna().agg(["max", "min"]).diff().abs().iloc[-1] < 0.01]
+    flat = [
+        isolate(str(v)) for v in table.columns if table[v].dropna().agg(["max", "min"]).diff().abs().iloc[-1] < 0.01
+    ]
     if flat and len(table) > 1:
         said.append(f"On {', '.join(flat)} the systems do not differ by 0.01 or more, so these cannot tell them apart.")
     return said
@@ -235,7 +242,8 @@ def _abstention(ran: Mapping[str, pd.DataFrame]) -> list[str]:
             continue
         column = frame["Abstained"].dropna()
         said.append(
-            f"{name} rightly returns nothing on {int(column.sum())} of {len(column)} queries that have no answer."
+            f"{isolate(name)} rightly returns nothing on {int(column.sum())} of {len(column)} queries "
+            "that have no answer."
         )
     return said
 
@@ -245,33 +253,34 @@ def _padded(values: Sequence[object], length: int) -> list[object]:
     return [*values, *[missing] * (length - len(values))]
 
 
-def most_disputed(runs: Mapping[str, pd.DataFrame], queries: pd.DataFrame, *, k: int = 5) -> str:
-    """The query on which the systems' top lists have least in common; the first of several.
+def most_disputed(runs: Mapping[str, pd.DataFrame], queries: pd.DataFrame, *, k: int = 5) -> pd.Series:
+    """How alike the systems' lists are on each query, least alike first.
 
-    Queries that every system answers come before others, so that there are lists to compare. Then it is how many first
-    results the systems name between them, and how few results of the top ``k`` all of them share. Accepted runs take no
-    part.
+    Parameters
+    ----------
+    runs : dict of DataFrame
+        Accepted runs take no part.
+    queries : DataFrame
+        The set, with ``query_id``.
+    k : int
+        Depth of Jaccard's index, by which equal overlaps are told apart.
+
+    Returns
+    -------
+    Series
+        Mean rank-biased overlap over all pairs of systems, index ``query_id``. Queries that every system answers come
+        before the others, so that there are lists to compare.
 
     Examples
     --------
     >>> a = pd.DataFrame({"query_id": ["q", "r"], "doc_id": ["x", "x"], "rank": [1, 1]})
     >>> b = pd.DataFrame({"query_id": ["q", "r"], "doc_id": ["x", "y"], "rank": [1, 1]})
-    >>> most_disputed({"a": a, "b": b}, pd.DataFrame({"query_id": ["q", "r"]}))
-    'r'
+    >>> most_disputed({"a": a, "b": b}, pd.DataFrame({"query_id": ["q", "r"]})).index.tolist()
+    ['r', 'q']
     """
-    tops = {
-        n: r[r["rank"] <= k].groupby("query_id")["doc_id"].agg(list).to_dict()
-        for n, r in runs.items()
-        if ACCEPTED not in n
-    }
-
-    def agreement(query_id: str) -> tuple[int, int, float]:
-        lists = [top.get(query_id, []) for top in tops.values()]
-        sets = [set(ids) for ids in lists]
-        union = set().union(*sets)
-        shared = set.intersection(*sets) if sets else set()
-        shortest = min((len(ids) for ids in lists), default=0)
-        firsts = {ids[0] if ids else None for ids in lists}
-        return -min(shortest, 2), -len(firsts), len(shared) / max(len(union), 1)
-
-    return str(min(queries["query_id"], key=agreement))
+    present = {name: run for name, run in runs.items() if not name.endswith(ACCEPTED)}
+    pairs = overlap(present, queries=queries, k=k)
+    table = pairs.groupby("query_id", sort=False)[["rbo", "jaccard"]].mean()
+    answered = [set(run["query_id"]) for run in present.values()]
+    table["silent"] = [not all(q in held for held in answered) for q in table.index]
+    return table.sort_values(["silent", "rbo", "jaccard"], kind="stable")["rbo"]

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from searcheval.text import isolate
+
 
 def coverage(
     labels: pd.DataFrame,
@@ -58,7 +60,7 @@ def coverage(
             {
                 "system": name,
                 "status": run.attrs.get("status", "ok"),
-                "queries": len(ids),
+                "queries": len(ids & set(run.attrs.get("asked", ids))),
                 "answered": top["query_id"].nunique(),
                 "failed": len(ids & set(run.attrs.get("failed", []))),
                 "results": len(top),
@@ -68,7 +70,8 @@ def coverage(
                 "ignored": run.loc[~inside, "query_id"].nunique(),
             }
         )
-    return pd.DataFrame(rows).set_index("system")
+    columns = ["system", "status", "queries", "answered", "failed", "results", "judged", "unknown", "tied", "ignored"]
+    return pd.DataFrame(rows, columns=columns).set_index("system")
 
 
 def _tied(top: pd.DataFrame) -> int:
@@ -93,7 +96,7 @@ def coverage_notes(table: pd.DataFrame, runs: Mapping[str, pd.DataFrame]) -> lis
     """
     said = []
     for name, row in table.iterrows():
-        attrs = runs[str(name)].attrs
+        attrs, name = runs[str(name)].attrs, isolate(str(name))
         if row["status"] != "ok":
             word = {"partial": "ran in part", "not_run": "was not run"}[str(row["status"])]
             said.append(f"{name} {word}: {attrs.get('reason')}.")
@@ -108,16 +111,19 @@ def coverage_notes(table: pd.DataFrame, runs: Mapping[str, pd.DataFrame]) -> lis
             said.append(f"{name} returned {row['unknown']} results that no document stands for.")
     judged = table.loc[table["results"] > 0, "judged"]
     if len(judged) and (judged == 1).all():
-        return [*said, "Every result looked at is labelled, so no score here suffers from a gap."]
+        return [
+            *said,
+            "Every result looked at is labelled. A measure that looks deeper may still meet unlabelled ones.",
+        ]
     said += [
-        f"{1 - share:.0%} of {name}'s results are unlabelled and count as irrelevant."
+        f"{1 - share:.0%} of {isolate(str(name))}'s results are unlabelled and count as irrelevant."
         for name, share in judged.items()
         if share < 1
     ]
     if len(judged) > 1 and judged.max() - judged.min() >= 0.05:
         said.append(
-            f"The labelled share runs from {judged.min():.0%} ({judged.idxmin()}) "
-            f"to {judged.max():.0%} ({judged.idxmax()}): "
+            f"The labelled share runs from {judged.min():.0%} ({isolate(judged.idxmin())}) "
+            f"to {judged.max():.0%} ({isolate(judged.idxmax())}): "
             "a difference in score between these two may be a difference in labels."
         )
     return said

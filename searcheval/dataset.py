@@ -8,6 +8,7 @@ import html
 import importlib.util
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -164,18 +165,18 @@ def make_dataset(
         return InputError(source, line(key, line(key.split(".")[0])), found, expected)
 
     qrels_path = folder / settings.qrels
-    qrels = io.read_qrels(qrels_path, max_grade=settings.max_grade)
-    if settings.queries is None:
+    queries = None if settings.queries is None else io.read_queries(folder / settings.queries)
+    qrels = io.read_qrels(qrels_path, max_grade=settings.max_grade, negative=settings.negative, queries=queries)
+    if queries is None:
         queries = pd.DataFrame({"query_id": pd.unique(qrels["query_id"])}, dtype="str").assign(text="")
     else:
-        queries = io.read_queries(folder / settings.queries)
         unknown = ~qrels["query_id"].isin(queries["query_id"]).to_numpy()
         if unknown.any():
             row = int(unknown.argmax())
             query_id = qrels["query_id"].iloc[row]
             expected = f"a query_id of {settings.queries}"
             raise InputError(
-                qrels_path, io.line_of_judgment(qrels_path, row), f"unknown query_id {query_id!r}", expected
+                qrels_path, io.line_of_judgment(qrels_path, row, queries), f"unknown query_id {query_id!r}", expected
             )
     documents = None if settings.documents is None else io.read_documents(folder / settings.documents)
     for column in [*settings.where, *settings.segments]:
@@ -239,6 +240,8 @@ def load_runs(ds: Dataset, out: Path_) -> dict[str, pd.DataFrame]:
         If a run is missing or was made from other inputs or settings than today's; the notebook to run again is named.
     """
     out = Path(out)
+    if not ds.settings.systems:
+        raise InputError(ds.folder, None, "no system", "`systems: {NAME: FILE}` in suite.yaml, or -s NAME=FILE")
     recorded = _recorded(ds, out)
     runs: dict[str, pd.DataFrame] = {}
     for name, spec in ds.settings.systems.items():
@@ -254,6 +257,20 @@ def load_runs(ds: Dataset, out: Path_) -> dict[str, pd.DataFrame]:
     if accepted is not None:
         runs[accepted.attrs["system"] + ACCEPTED] = _with_status(accepted, ds)
     return runs
+
+
+def check_files(ds: Dataset) -> None:
+    """Read every run file and the accepted baseline once, for what is wrong in them.
+
+    Raises
+    ------
+    InputError
+        Naming file and line.
+    """
+    for name, spec in ds.settings.systems.items():
+        if name not in ds.code_systems:
+            io.read_run(ds.path(spec))
+    read_baseline(ds)
 
 
 def load_labels(ds: Dataset, out: Path_) -> pd.DataFrame:
@@ -277,17 +294,16 @@ def read_baseline(ds: Dataset) -> pd.DataFrame | None:
     lists, system = data.get("lists"), data.get("system")
     if not isinstance(lists, dict) or not isinstance(system, str):
         raise InputError(ds.path(name), None, "no `system` or no `lists`", expected)
+    for query_id, ids in lists.items():
+        if not isinstance(ids, list) or not all(isinstance(d, str) for d in ids):
+            raise InputError(ds.path(name), None, f"no list of document ids for query {query_id!r}", expected)
     rows = [(q, d) for q, ids in lists.items() for d in ids]
     frame = pd.DataFrame(rows, columns=["query_id", "doc_id"], dtype="str")
     run = schema.as_run(frame, name=os.fspath(ds.path(name)))
     answered = [q for q, ids in lists.items() if not ids]
-    run.attrs |= {
-        "system": system,
-        "status": "ok",
-        "reason": None,
-        "failed": data.get("failed", []),
-        "answered": answered,
-    }
+    run.attrs |= {"system": system, "status": "ok", "reason": None, "failed": data.get("failed", [])}
+    # Queries that were added since were never put to it: they are not unanswered.
+    run.attrs |= {"answered": answered, "asked": list(lists)}
     return run
 
 
@@ -307,7 +323,10 @@ def system_stamp(ds: Dataset, name: str) -> str:
 
 
 def sha256_of(path: Path_) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """SHA-256 of a file, in hexadecimal; of a folder (saved responses), that of its files' names and digests."""
+    if Path(path).is_dir():
+        files = sorted(p for p in Path(path).iterdir() if p.is_file())
+        return hashlib.sha256("".join(f"{p.name} {sha256_of(p)}\n" for p in files).encode()).hexdigest()
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -337,6 +356,11 @@ def _with_status(run: pd.DataFrame, ds: Dataset) -> pd.DataFrame:
     return run
 
 
+def suite_name(folder: Path) -> str:
+    """A folder's name as a suite's name: what a name cannot hold becomes a hyphen."""
+    return re.sub(r"[^\w.+ -]", "-", folder.resolve().name).lstrip(".+- ") or "suite"
+
+
 def _suite_file(path: Path) -> tuple[dict[str, Any], dict[str, int], Path]:
     """The settings written in a suite file, or those found by looking into a bare folder."""
     if path.is_dir() and not (path / "suite.yaml").exists():
@@ -348,12 +372,12 @@ def _suite_file(path: Path) -> tuple[dict[str, Any], dict[str, int], Path]:
             path, None, "no such file or folder", "a suite folder, a suite.yaml, or a folder of qrels and runs"
         )
     data, lines = read_settings(path)
-    data.setdefault("name", path.resolve().parent.name)
+    data.setdefault("name", suite_name(path.parent))
     return data, lines, path
 
 
 def _discover(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": folder.resolve().name, "systems": {}}
+    found: dict[str, Any] = {"name": suite_name(folder), "systems": {}}
     qrels: list[str] = []
     for path in sorted(p for p in [*folder.glob("*"), *folder.glob("runs/*")] if p.is_file() and p.name[0] != "."):
         relative = path.relative_to(folder).as_posix()
@@ -364,10 +388,14 @@ def _discover(folder: Path) -> dict[str, Any]:
             found["queries"] = relative
         elif stem.lower() in _DOCUMENTS:
             found["documents"] = relative
-        elif "qrels" in path.name.lower() or (kind := io.trec_kind(path)) == "qrels":
+        elif "qrels" in path.name.lower() or (kind := io.kind_of(path)) == "qrels":
             qrels.append(relative)
         elif path.parent.name == "runs" or kind == "run":
-            found["systems"][stem.removesuffix(".run")] = relative
+            name = re.sub(r"[^\w.+ -]", "-", stem.removesuffix(".run"))
+            if name in found["systems"]:
+                other = found["systems"][name]
+                raise InputError(folder, None, f"two runs named {name!r} ({other}, {relative})", "names that differ")
+            found["systems"][name] = relative
     if len(qrels) != 1:
         what = f"{len(qrels)} qrels files ({', '.join(qrels)})" if qrels else "no qrels"
         raise InputError(folder, None, what, "one file of four columns or with `qrels` in its name, or a suite.yaml")

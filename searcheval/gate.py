@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ import pandas as pd
 
 from searcheval import io
 from searcheval.compare import EQUAL, means
-from searcheval.dataset import load_dataset, load_runs, read_baseline
+from searcheval.dataset import Dataset, load_dataset, load_runs, read_baseline, sha256_of
 from searcheval.errors import InputError, nearest, short_path
 from searcheval.io import Path_
 from searcheval.metrics import evaluate, parse_measure
@@ -74,6 +75,15 @@ def gate(report: Path_, *, system: str | None = None, max_drop: float | None = N
         partial. Missing evidence is never a pass.
     """
     path, data = _read(report)
+    try:
+        return _checked(path, data, system, max_drop)
+    except InputError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(path, None, f"a damaged report ({type(error).__name__}: {error})", _REPORT) from None
+
+
+def _checked(path: Path, data: Mapping[str, Any], system: str | None, max_drop: float | None) -> GateResult:
     settings = data["settings"]["gate"]
     system = _system(path, data, system)
     limit = settings["max_drop"] if max_drop is None else max_drop
@@ -89,15 +99,23 @@ def gate(report: Path_, *, system: str | None = None, max_drop: float | None = N
         if status["status"] != "ok":
             raise InputError(path, None, f"{name} {status['status']} ({status['reason']})", "a system that ran whole")
     names = settings["measures"] or [data["settings"]["primary"] or data["settings"]["measures"][0]]
+    if not 0 <= limit < math.inf:
+        raise InputError(path, None, f"max_drop {limit}", "a finite number from 0")
     conditions = []
     for text in names:
         measure = str(parse_measure(text, max_grade=data["settings"]["max_grade"]))
-        now, before = metrics[system].get(measure), metrics[accepted].get(measure)
-        if now is None or before is None:
-            raise InputError(path, None, f"no {measure} of {system if now is None else accepted}", "a score to gate on")
-        change = now - before
-        found = f"{change:+.4f} ({before:.4f} to {now:.4f})"
-        conditions.append(Condition(f"drop of {measure}", f"at most {limit:g}", found, change >= -limit - EQUAL))
+        now, before = _paired(data["per_query"], system, accepted, measure)
+        if not len(now):
+            raise InputError(
+                path, None, f"no {measure} of {system} and {accepted} on the same query", "scores to gate on"
+            )
+        change = now.mean() - before.mean()
+        asked = sum(measure in row and row[measure] is not None for row in data["per_query"][system].values())
+        only = (
+            f", on the {len(now)} of {asked} queries that were there when it was accepted" if len(now) < asked else ""
+        )
+        found = f"{change:+.4f} ({before.mean():.4f} to {now.mean():.4f}{only})"
+        conditions.append(Condition(f"drop of {measure}", f"at most {limit:g}", found, bool(change >= -limit - EQUAL)))
     return GateResult(data["suite"], system, conditions)
 
 
@@ -123,6 +141,7 @@ def accept(report: Path_, *, system: str | None = None) -> list[str]:
         raise InputError(
             out / "suite.yaml", None, "no baseline file", "`gate: {baseline: baseline.json}` in the suite's settings"
         )
+    _refuse_changed(path, data, ds)
     run = load_runs(ds, out)[system]
     if run.attrs["status"] != "ok":
         raise InputError(
@@ -131,6 +150,13 @@ def accept(report: Path_, *, system: str | None = None) -> list[str]:
     inside = run[run["query_id"].isin(ds.queries["query_id"])]
     lists = {q: inside.loc[inside["query_id"] == q, "doc_id"].tolist() for q in ds.queries["query_id"]}
     old = read_baseline(ds)
+    lost = [] if old is None else [q for q in old.attrs["asked"] if q not in lists]
+    if lost:
+        some = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
+        found = f"a run without {len(lost)} of the accepted queries ({some})"
+        raise InputError(
+            path, None, found, f"a run of all of them; to start anew, delete {short_path(ds.path(target))}"
+        )
     scores = evaluate(ds.qrels, run, ds.measures, queries=ds.queries, conventions=ds.conventions)
     table = means({system: scores}).loc[system]
     record = {
@@ -146,12 +172,21 @@ def accept(report: Path_, *, system: str | None = None) -> list[str]:
     return _changes(ds.path(target), system, lists, old, table, ds)
 
 
+def _refuse_changed(path: Path, data: Mapping[str, Any], ds: Dataset) -> None:
+    """What is accepted must be what the report showed."""
+    for name, digest in data.get("inputs", {}).items():
+        if name != ds.settings.gate.baseline and (not ds.path(name).exists() or sha256_of(ds.path(name)) != digest):
+            raise InputError(
+                ds.path(name), None, "a file changed since the report", "the one it was made from: run again"
+            )
+
+
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
 def _changes(
-    path: Path, system: str, lists: Mapping[str, list[str]], old: pd.DataFrame | None, table: pd.Series, ds: Any
+    path: Path, system: str, lists: Mapping[str, list[str]], old: pd.DataFrame | None, table: pd.Series, ds: Dataset
 ) -> list[str]:
     name = short_path(path)
     if old is None:
@@ -169,12 +204,25 @@ def _changes(
     return said + [f"{m}: {a:.4f} to {b:.4f}" for m, a, b in moved]
 
 
+def _paired(per_query: Mapping[str, Any], system: str, accepted: str, measure: str) -> tuple[pd.Series, pd.Series]:
+    """Scores of both on the queries where both have one: a query added since must not look like a gain."""
+    both = [
+        (row[measure], before[measure])
+        for query_id, row in per_query[system].items()
+        if (before := per_query[accepted].get(query_id)) is not None
+        and row.get(measure) is not None
+        and before.get(measure) is not None
+    ]
+    frame = pd.DataFrame(both, columns=["now", "before"], dtype="float64")
+    return frame["now"], frame["before"]
+
+
 def _read(report: Path_) -> tuple[Path, dict[str, Any]]:
     path = Path(report)
     if path.is_dir():
         path = path / "report.json"
     data = io.read_json(path, _REPORT)
-    missing = [k for k in ("settings", "metrics", "systems", "suite") if not data.get(k)]
+    missing = [k for k in ("settings", "metrics", "per_query", "systems", "suite") if not data.get(k)]
     if missing:
         raise InputError(path, None, f"no `{missing[0]}`", _REPORT)
     return path, data

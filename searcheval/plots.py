@@ -60,6 +60,7 @@ _PX = 1 / 72
 _SCROLLS = 'class="se-scroll" style="overflow-x:auto" tabindex="0"'  # a box that scrolls sideways, by keyboard too
 _MARKERS = ("o", "s", "^", "D", "v")
 _RTL_KINDS = {"R", "AL"}
+_ISOLATED = re.compile("\u2068[^\u2069]*\u2069")  # names set apart do not say which way a sentence runs
 _FAINT, _STRONG = 0.03, 0.53  # a heat map's accent over the surface: ink is readable on all of it, in light and dark
 
 
@@ -165,7 +166,9 @@ class Notes:
 
     def _repr_html_(self) -> str:
         rtl = ' dir="rtl"'
-        items = "".join(f"<li{rtl if reads_rtl(line) else ''}>{escape(line)}</li>" for line in self.lines)
+        items = "".join(
+            f"<li{rtl if reads_rtl(_ISOLATED.sub('', line)) else ''}>{escape(line)}</li>" for line in self.lines
+        )
         return f'<ul class="notes">{items}</ul>'
 
     def __repr__(self) -> str:

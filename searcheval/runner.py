@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import shutil
 import sys
 import time
@@ -16,7 +18,7 @@ from typing import Any
 import yaml
 
 from searcheval import io
-from searcheval.dataset import Dataset, load_dataset
+from searcheval.dataset import Dataset, check_files, load_dataset
 from searcheval.errors import InputError, NotebookError
 from searcheval.io import Path_
 from searcheval.publish import PAGES, render
@@ -64,6 +66,12 @@ def run_suite(ds: Dataset, out: Path_) -> dict[str, Any]:
         If it failed for bad input.
     """
     out = Path(out).resolve()
+    if out == ds.folder.resolve():
+        raise InputError(
+            out, None, "the suite's own folder as output", "another folder: its suite.yaml would be replaced"
+        )
+    check_output(out)
+    check_files(ds)  # before the first kernel starts: a broken run file is a line, not a notebook
     names = [*(["01_seed"] if ds.code_systems else []), "03_score"]
     with staging(out) as stage:
         settings = ds.settings.moved(ds.folder.resolve(), stage)
@@ -92,19 +100,33 @@ def run_suite(ds: Dataset, out: Path_) -> dict[str, Any]:
     return report
 
 
-def run_index(reports: Path_) -> None:
-    """Write ``index.html`` and ``methodology.html`` for the suites that were run into folders of ``reports``."""
+def run_index(reports: Path_, *, data: Path_ | None = None) -> None:
+    """Write ``index.html`` over the suites in folders of ``reports``, ``methodology.html`` and ``performance.html``.
+
+    Parameters
+    ----------
+    reports : path
+    data : path, optional
+        Runs and qrels to measure speed on; by default the notebook makes its own.
+
+    Raises
+    ------
+    NotebookError, InputError
+        As for :func:`run_suite`.
+    """
     reports = Path(reports).resolve()
     if not any(reports.glob("*/report.json")):
         raise InputError(reports, None, "no suite's report.json", "the folder that `searcheval run` wrote suites into")
+    timed = {} if data is None else {"data": str(Path(data).resolve())}
     pages = [
         Page("benchmarks", "index.html", "Benchmarks", {"reports": "."}),
         Page("00_methodology", "methodology.html", "How it is counted", {}),
+        Page("performance", "performance.html", "Speed and memory", timed),
     ]
-    links = [("All suites", "index.html"), ("How it is counted", "methodology.html")]
+    links = [(page.title if page.notebook != "benchmarks" else "All suites", page.html) for page in pages]
     with staging(reports) as stage:
         # The index reads finished reports, so its notebook looks at the real folder.
-        _execute(pages, stage, reports, links, {"00_methodology.ipynb": "methodology.html"}, reads=reports)
+        _execute(pages, stage, reports, links, {f"{page.notebook}.ipynb": page.html for page in pages}, reads=reports)
 
 
 @contextmanager
@@ -122,9 +144,31 @@ def staging(out: Path) -> Iterator[Path]:
         for path in sorted(p for p in stage.rglob("*") if p.is_file()):
             target = out / path.relative_to(stage)
             target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(path, target)
+            _replace(path, target)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
+
+
+def check_output(out: Path) -> None:
+    """Raise InputError where no run could write: said before the work and not after it."""
+    if out.exists() and not out.is_dir():
+        raise InputError(out, None, "a file", "a folder to write pages into")
+    nearest = next(p for p in (out, *out.parents) if p.exists())
+    for place in {nearest, out.parent if out.parent.exists() else nearest}:
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise InputError(place, None, "a folder that may not be written", "a writable folder (-o)")
+
+
+def _replace(path: Path, target: Path) -> None:
+    try:
+        os.replace(path, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        # The output folder is a file system of its own: copy beside the target, then rename there.
+        beside = target.with_name(f".{target.name}.part")
+        shutil.copyfile(path, beside)
+        os.replace(beside, target)
 
 
 def _execute(
@@ -166,6 +210,7 @@ def _execute(
 
 def _papermill(notebook: Path, executed: Path, parameters: Mapping[str, str], folder: Path) -> None:
     import papermill
+    from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
     before = os.environ.get("SEARCHEVAL_BATCH")
@@ -182,9 +227,13 @@ def _papermill(notebook: Path, executed: Path, parameters: Mapping[str, str], fo
         )
     except PapermillExecutionError as error:
         if error.ename == "InputError":
-            raise _input_error(str(error.evalue)) from None
+            raise _input_error(str(error.evalue), folder) from None
         message = f"{error.ename}: {error.evalue}, in cell {error.exec_count}:\n{error.source}"
         raise NotebookError(notebook.stem, executed, message) from None
+    except DeadKernelError:
+        raise NotebookError(
+            notebook.stem, executed, "its kernel died (out of memory, or a crash below Python)"
+        ) from None
     finally:
         if before is None:
             del os.environ["SEARCHEVAL_BATCH"]
@@ -192,11 +241,14 @@ def _papermill(notebook: Path, executed: Path, parameters: Mapping[str, str], fo
             os.environ["SEARCHEVAL_BATCH"] = before
 
 
-def _input_error(said: str) -> InputError:
-    """The InputError that a notebook's kernel printed, put together again from its one line."""
+def _input_error(said: str, folder: Path) -> InputError:
+    """The InputError that a notebook's kernel printed in ``folder``, put together again from its one line."""
     where, _, rest = said.partition(": found ")
     found, _, expected = rest.partition("; expected ")
-    return InputError(where, None, found, expected)
+    match = re.fullmatch(r"(.+?)(?::(\d+))?", where)
+    if match is None or not (folder / match[1]).exists():
+        return InputError(where, None, found, expected)
+    return InputError((folder / match[1]).resolve(), int(match[2]) if match[2] else None, found, expected)
 
 
 def _relocated(executed: Path, base: Path, folder: Path, stage: Path, out: Path) -> None:

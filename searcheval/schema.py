@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from searcheval.errors import InputError
 
@@ -23,24 +26,29 @@ SYNONYMS = {
     "text": ["text", "query", "description", "body", "content"],
     "title": ["title", "name"],
 }
-_SYNONYM = {name: column for column, names in SYNONYMS.items() for name in names}
+SYNONYM = {name: column for column, names in SYNONYMS.items() for name in names}
 
 
 class Source:
     """Where a frame came from, to name file and line in an error.
 
-    ``lines[i]`` is the line of row ``i``; without them an error in a caller's frame names the row instead.
+    ``lines[i]`` (or ``lines(i)``) is the line of row ``i``; without them an error in a caller's frame names the row.
     """
 
-    def __init__(self, name: str, lines: Sequence[int] | np.ndarray | None = None) -> None:
-        self.name, self.lines = name, lines
+    def __init__(self, name: str, lines: Sequence[int] | Callable[[int], int] | None = None) -> None:
+        self.name = name
+        self._line = lines if lines is None or callable(lines) else lines.__getitem__
+
+    def place(self, row: int) -> str:
+        """Where a row stands, in words."""
+        return f"row {row}" if self._line is None else f"line {int(self._line(row))}"
 
     def error(self, row: int | None, found: str, expected: str) -> InputError:
         if row is None:
             return InputError(self.name, None, found, expected)
-        if self.lines is None:
+        if self._line is None:
             return InputError(f"{self.name} (row {row})", None, found, expected)
-        return InputError(self.name, int(self.lines[row]), found, expected)
+        return InputError(self.name, int(self._line(row)), found, expected)
 
 
 def canonical_columns(columns: Iterable[Any], wanted: Iterable[str], source: Source) -> dict[Any, str]:
@@ -55,7 +63,7 @@ def canonical_columns(columns: Iterable[Any], wanted: Iterable[str], source: Sou
     mapping: dict[Any, str] = {}
     exact = {c for c in columns if c in wanted}
     for column in columns:
-        name = column if column in wanted else _SYNONYM.get(str(column).strip().lower())
+        name = column if column in wanted else SYNONYM.get(str(column).strip().lower())
         if name not in wanted or (column != name and name in exact):
             continue
         if name in mapping.values():
@@ -80,7 +88,7 @@ def as_run(
     *,
     name: str = "run",
     on_duplicate: Literal["error", "first"] = "error",
-    lines: Sequence[int] | np.ndarray | None = None,
+    lines: Sequence[int] | Callable[[int], int] | None = None,
 ) -> pd.DataFrame:
     """A caller's frame or nested dict as a run: ordered lists, one row a result.
 
@@ -94,7 +102,7 @@ def as_run(
         Used in errors.
     on_duplicate : {"error", "first"}
         What to do when a list holds a document twice; ``"first"`` keeps the better rank.
-    lines : sequence of int, optional
+    lines : sequence of int or function, optional
         Line number of each row, for errors.
 
     Returns
@@ -113,7 +121,7 @@ def as_run(
     ['b', 'a']
     """
     where = Source(name, lines)
-    frame = _nested(source, "score", where) if isinstance(source, Mapping) else source
+    frame = nested(source, "score", where) if isinstance(source, Mapping) else source
     columns = canonical_columns(frame.columns, RUN, where)
     frame = frame[list(columns)].rename(columns=columns)
     require(frame, ["query_id", "doc_id"], where)
@@ -131,36 +139,31 @@ def rank_lists(
     as_run : the public way in.
     """
     check_ids(frame, ["query_id", "doc_id"], source)
-    query, _ = pd.factorize(frame["query_id"])
-    rows = len(frame)
-    score = _numbers(frame, "score", source) if "score" in frame.columns else np.full(rows, np.nan)
+    query, _ = encode(frame["query_id"])
+    score = _numbers(frame, "score", source) if "score" in frame.columns else np.full(len(frame), np.nan)
     if by == "score":
         order = _trec_order(query, score, frame["doc_id"])
-    elif by == "rank":
-        order = np.lexsort((_numbers(frame, "rank", source), query))
     else:
-        order = np.argsort(query, kind="stable")
-    if rows and (order == np.arange(rows)).all():
-        ordered = frame
-    else:
+        order = _order(query, _numbers(frame, "rank", source) if by == "rank" else None)
+    ordered = frame
+    if order is not None:
         ordered, query, score = frame.iloc[order], query[order], score[order]
-    twice = pd.MultiIndex.from_arrays([query, pd.factorize(ordered["doc_id"])[0]]).duplicated()
+    twice = _twice(query, ordered["doc_id"])
     if twice.any():
         if on_duplicate == "error":
             # Of the two rows, the one later in the file is the one to name.
             raise source.error(*_duplicate(frame, ["query_id", "doc_id"], source))
         ordered, query, score = ordered[~twice], query[~twice], score[~twice]
-    start = np.flatnonzero(np.r_[True, query[1:] != query[:-1]]) if len(query) else np.array([], int)
-    rank = np.arange(len(query)) - np.repeat(start, np.diff(np.r_[start, len(query)])) + 1
-    return pd.DataFrame(
-        {
-            "query_id": ordered["query_id"].astype("str").to_numpy(copy=False),
-            "doc_id": ordered["doc_id"].astype("str").to_numpy(copy=False),
-            "rank": rank.astype("int64"),
-            "score": score.astype("float64"),
-        },
-        index=pd.RangeIndex(len(query)),
-    )
+    rank = np.arange(1, len(query) + 1)
+    start = np.flatnonzero(np.diff(query, prepend=-1))
+    rank -= np.repeat(start, np.diff(start, append=len(query)))
+    columns = {
+        "query_id": ordered["query_id"].astype("str").array,
+        "doc_id": ordered["doc_id"].astype("str").array,
+        "rank": rank,
+        "score": score,
+    }
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(query)), copy=False)
 
 
 def as_qrels(
@@ -169,7 +172,7 @@ def as_qrels(
     name: str = "qrels",
     max_grade: int | None = MAX_GRADE,
     negative: Literal["error", "zero"] = "error",
-    lines: Sequence[int] | np.ndarray | None = None,
+    lines: Sequence[int] | Callable[[int], int] | None = None,
 ) -> pd.DataFrame:
     """A caller's frame or nested dict as qrels: one graded judgment a (query, document) pair.
 
@@ -184,7 +187,7 @@ def as_qrels(
         The highest grade allowed; None for no limit.
     negative : {"error", "zero"}
         What a negative grade is (some TREC collections mark spam with -2): an error, or grade 0.
-    lines : sequence of int, optional
+    lines : sequence of int or function, optional
         Line number of each row, for errors.
 
     Returns
@@ -203,7 +206,7 @@ def as_qrels(
     [3, 0]
     """
     where = Source(name, lines)
-    frame = _nested(source, "relevance", where) if isinstance(source, Mapping) else source
+    frame = nested(source, "relevance", where) if isinstance(source, Mapping) else source
     required = ["query_id", "doc_id", "relevance"]
     frame = frame.rename(columns=canonical_columns(frame.columns, required, where)).reset_index(drop=True)
     require(frame, required, where)
@@ -211,22 +214,26 @@ def as_qrels(
         raise where.error(None, "no judgment", "at least one judged pair")
     check_ids(frame, ["query_id", "doc_id"], where)
     grade = _numbers(frame, "relevance", where)
-    scale = "a whole number from 0" + (f" to {max_grade}" if max_grade is not None else "")
+    scale = "a whole number from 0" + (f" to {max_grade} (max_grade)" if max_grade is not None else "")
     bad = (grade != np.floor(grade)) | ((grade < 0) & (negative == "error"))
     if max_grade is not None:
         bad |= grade > max_grade
     if bad.any():
         row = int(np.argmax(bad))
-        hint = '; negative="zero" reads negative grades as 0' if grade[row] < 0 else ""
+        hint = "; `negative: zero` reads negative grades as 0" if grade[row] < 0 else ""
         raise where.error(row, f"grade {grade[row]:g}", scale + hint)
     frame["relevance"] = np.maximum(grade, 0).astype("int64")
-    if frame.duplicated(["query_id", "doc_id"]).any():
+    document, distinct = encode(frame["doc_id"])
+    keys = encode(frame["query_id"])[0].astype(np.int64) * len(distinct) + document
+    if pd.Series(keys, copy=False).duplicated().any():
         raise where.error(*_duplicate(frame, ["query_id", "doc_id"], where))
     rest = [c for c in frame.columns if c not in required]
     return frame[required + rest].astype({"query_id": "str", "doc_id": "str"})
 
 
-def as_queries(frame: pd.DataFrame, *, name: str = "queries", lines: Sequence[int] | None = None) -> pd.DataFrame:
+def as_queries(
+    frame: pd.DataFrame, *, name: str = "queries", lines: Sequence[int] | Callable[[int], int] | None = None
+) -> pd.DataFrame:
     """A caller's frame as queries: ``query_id, text`` and whatever else it holds, each id once.
 
     Raises
@@ -239,7 +246,9 @@ def as_queries(frame: pd.DataFrame, *, name: str = "queries", lines: Sequence[in
     return _entities(frame, "query_id", ["query_id", "text"], where)
 
 
-def as_documents(frame: pd.DataFrame, *, name: str = "documents", lines: Sequence[int] | None = None) -> pd.DataFrame:
+def as_documents(
+    frame: pd.DataFrame, *, name: str = "documents", lines: Sequence[int] | Callable[[int], int] | None = None
+) -> pd.DataFrame:
     """A caller's frame as documents: ``doc_id``, usually ``title`` and ``text``, and further fields, each id once.
 
     Raises
@@ -263,7 +272,9 @@ def _entities(frame: pd.DataFrame, key: str, required: Sequence[str], where: Sou
         bad = np.array([not isinstance(t, str) or not t.strip() for t in text])
         if bad.any():
             row = int(np.argmax(bad))
-            raise where.error(row, f"text {_shown(text.iloc[row])}", "the text of the query, as a string")
+            value = text.iloc[row]
+            found = "no text" if value is None or value != value else f"text {_shown(value)}"
+            raise where.error(row, found, "the text of the query, as a string")
     if frame[key].duplicated().any():
         raise where.error(*_duplicate(frame, [key], where))
     rest = [c for c in frame.columns if c not in required]
@@ -314,20 +325,75 @@ def _duplicate(frame: pd.DataFrame, key: list[str], where: Source) -> tuple[int,
     row = int(np.argmax(frame.duplicated(key).to_numpy()))
     pair = " ".join(f"{k} {frame[k].iloc[row]!r}" for k in key)
     first = int(np.argmax((frame[key] == frame[key].iloc[row]).all(axis=1).to_numpy()))
-    place = f"line {int(where.lines[first])}" if where.lines is not None else f"row {first}"
-    return row, f"{pair} again (first on {place})", "each only once"
+    return row, f"{pair} again (first on {where.place(first)})", "each only once"
 
 
-def _trec_order(query: np.ndarray, score: np.ndarray, doc_id: pd.Series) -> np.ndarray:
-    """trec_eval's order: by query, score descending as float32, doc_id descending in code points."""
+@contextmanager
+def lean_memory() -> Iterator[None]:
+    """Have Arrow allocate from the system, which takes back what is freed; its own allocator keeps most of it."""
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(before)
+
+
+def encode(values: pd.Series) -> tuple[np.ndarray, pa.Array]:
+    """Strings as codes: 32-bit integers (rows,) from 0, and the distinct strings in order of first appearance.
+
+    >>> encode(pd.Series(["b", "a", "b"]))[0].tolist()
+    [0, 1, 0]
+    """
+    array = pa.array(values, from_pandas=True)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if not pa.types.is_large_string(array.type):
+        array = array.cast(pa.large_string())
+    coded = array.dictionary_encode()
+    return coded.indices.to_numpy(zero_copy_only=False), coded.dictionary
+
+
+def positions(values: pa.Array, among: pa.Array) -> np.ndarray:
+    """Where each of ``values`` stands in ``among``: integers, -1 for one that does not."""
+    found = pc.index_in(values, value_set=among)
+    return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _twice(query: np.ndarray, doc_id: pd.Series, size: int = 50_000) -> np.ndarray:
+    """Which rows repeat a document of their query; ``query`` is sorted. Done in slices of whole queries, for memory."""
+    twice = np.zeros(len(query), dtype=bool)
+    start = 0
+    while start < len(query):
+        stop = int(np.searchsorted(query, query[min(start + size, len(query)) - 1], side="right"))
+        document, distinct = encode(doc_id.iloc[start:stop])
+        keys = query[start:stop].astype(np.int64) * len(distinct) + document
+        twice[start:stop] = pd.Series(keys, copy=False).duplicated().to_numpy()
+        start = stop
+    return twice
+
+
+def _order(query: np.ndarray, key: np.ndarray | None) -> np.ndarray | None:
+    """The stable order by query, then by rising ``key``; None where the rows stand so already, as in most files."""
+    back = query[1:] < query[:-1]
+    if key is not None:
+        back |= (query[1:] == query[:-1]) & (key[1:] < key[:-1])
+    if not back.any():
+        return None
+    return np.argsort(query, kind="stable") if key is None else np.lexsort((key, query))
+
+
+def _trec_order(query: np.ndarray, score: np.ndarray, doc_id: pd.Series) -> np.ndarray | None:
+    """trec_eval's order: query, score as float32 descending, doc_id descending in code points; None if so already."""
     key = -score.astype("float32")
-    order = np.lexsort((key, query))
-    q, s = query[order], key[order]
-    tied = np.r_[False, (q[1:] == q[:-1]) & (s[1:] == s[:-1])]
+    order = _order(query, key)
+    q, s = (query, key) if order is None else (query[order], key[order])
+    tied = (q[1:] == q[:-1]) & (s[1:] == s[:-1])
     if not tied.any():
         return order
     # Only the rows inside a tie need their ids compared: strings are slow to sort.
-    inside = tied | np.r_[tied[1:], False]
+    inside = np.append(tied, False) | np.append(False, tied)
+    order = np.arange(len(key)) if order is None else order
     rows = order[inside]
     ids = doc_id.iloc[rows].to_numpy(dtype=object)
     rank_of_id = np.empty(len(rows), dtype=np.int64)
@@ -336,7 +402,7 @@ def _trec_order(query: np.ndarray, score: np.ndarray, doc_id: pd.Series) -> np.n
     return order
 
 
-def _nested(source: Mapping[str, Any], value: str, where: Source) -> pd.DataFrame:
+def nested(source: Mapping[str, Any], value: str, where: Source) -> pd.DataFrame:
     rows = []
     for query_id, results in source.items():
         if not isinstance(results, Mapping):

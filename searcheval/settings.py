@@ -21,7 +21,7 @@ ACCEPTED = "@accepted"
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class ConventionSettings(_Strict):
@@ -37,23 +37,24 @@ class GateSettings(_Strict):
     system: str | None = None
     baseline: str | None = None
     measures: list[str] = []
-    max_drop: float = Field(default=0.02, ge=0)
+    max_drop: float = Field(default=0.02, ge=0, allow_inf_nan=False)
 
 
 class Settings(_Strict):
     """A suite's settings, whole. Paths are relative to the folder the settings were read from."""
 
-    name: str = "suite"
+    name: str = Field(default="suite", pattern=r"^\w[\w.+ -]*$")
     queries: str | None = None
     documents: str | None = None
     qrels: str = "qrels.csv"
     max_grade: int = Field(default=MAX_GRADE, ge=1)
+    negative: Literal["error", "zero"] = "error"
     where: dict[str, Any] = {}
     systems: dict[str, str] = {}
     baseline: str | None = None
     k: int = Field(default=100, ge=1)
     depth: int = Field(default=10, ge=1)
-    measures: list[str] = ["nDCG@10", "RR", "R@20", "P@10", "Judged@10", "Abstained"]
+    measures: list[str] = Field(default=["nDCG@10", "RR", "R@20", "P@10", "Judged@10", "Abstained"], min_length=1)
     primary: str | None = None
     segments: list[str] = []
     conventions: ConventionSettings = ConventionSettings()

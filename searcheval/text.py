@@ -5,7 +5,19 @@ from __future__ import annotations
 import re
 import unicodedata
 
+FSI, PDI = "\u2068", "\u2069"
 _WORD = re.compile(r"[^\W_]+(?:\.[0-9]+)?")
+
+
+def isolate(name: str) -> str:
+    """``name`` so that it keeps its own direction inside a sentence of another, and cannot turn the sentence around.
+
+    >>> isolate("bm25")
+    'bm25'
+    >>> [f"{ord(c):x}" for c in isolate("ه")]
+    ['2068', '647', '2069']
+    """
+    return name if name.isascii() else f"{FSI}{name}{PDI}"
 
 
 def tokens(text: str) -> list[str]:

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import searcheval as se
+from searcheval import plots
 from searcheval.compare import tally
 from searcheval.report import score
 
@@ -57,6 +58,14 @@ def test_findings_of_identical_and_of_missing_systems(suite: Path, tmp_path: Pat
     assert not any("new is" in s for s in said)
 
 
+def test_a_right_to_left_name_is_set_apart_in_a_sentence(suite: Path, tmp_path: Path) -> None:
+    ds = se.load_dataset(suite, systems={"قدیم": "runs/old.trec", "جدید": "runs/new.trec"}, gate={"system": None})
+    scored = score(ds, tmp_path)
+    said = se.findings(ds, scored.scores, scored.labels)
+    assert any(s.startswith("\u2068جدید\u2069 is higher than \u2068قدیم\u2069 on") for s in said)
+    assert 'dir="rtl"' not in plots.notes(said)._repr_html_()
+
+
 def test_worst_queries_show_what_should_have_been(suite: Path, tmp_path: Path) -> None:
     ds = se.load_dataset(suite)
     scored = score(ds, tmp_path)
@@ -73,6 +82,6 @@ def test_worst_queries_show_what_should_have_been(suite: Path, tmp_path: Path) -
 def test_most_disputed_ignores_accepted_runs(suite: Path, tmp_path: Path) -> None:
     ds = se.load_dataset(suite)
     runs = se.load_runs(ds, tmp_path)
-    assert se.most_disputed(runs, ds.queries) == "q1", "on q3 one answers with nothing: no lists to compare"
+    assert se.most_disputed(runs, ds.queries).index.tolist() == ["q1", "q2", "q3"], "on q3 one answers with nothing"
     runs["new@accepted"] = runs["old"].assign(doc_id="zzz")
-    assert se.most_disputed({"old": runs["old"], "new@accepted": runs["new@accepted"]}, ds.queries) == "q1"
+    assert se.most_disputed(runs, ds.queries)["q2"] == 1

@@ -18,7 +18,7 @@ def test_everything_labelled_is_said(suite: Path, tmp_path: Path) -> None:
     assert frame.loc["old", ["queries", "answered", "results", "judged"]].tolist() == [3, 3, 4, 1.0]
     assert frame.loc["new", "answered"] == 2
     assert "new returned nothing for 1 of 3 queries; they stay in its mean." in notes
-    assert any("Every result looked at is labelled" in note for note in notes)
+    assert any("Every result looked at is labelled." in note for note in notes)
 
 
 def test_gaps_unknown_documents_ties_and_strangers_are_counted(suite: Path, tmp_path: Path) -> None:

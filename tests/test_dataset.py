@@ -36,6 +36,28 @@ def test_a_bare_folder_without_qrels_says_so(tmp_path: Path) -> None:
         se.load_dataset(tmp_path)
 
 
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+def test_a_bare_folder_may_hold_tables(tmp_path: Path, ending: str) -> None:
+    run = se.as_run({"q1": {"d1": 2.0, "d2": 1.0}})
+    se.write_run(run, tmp_path / f"new.{ending}")
+    se.write_run(run, tmp_path / "old.run")
+    se.write_qrels(se.as_qrels({"q1": {"d1": 3}}), tmp_path / f"labels.{ending}")
+    ds = se.load_dataset(tmp_path)
+    assert sorted(ds.settings.systems) == ["new", "old"]
+    assert ds.settings.qrels == f"labels.{ending}"
+
+
+def test_two_runs_of_one_name_are_refused(bare: Path) -> None:
+    (bare / "old.txt").write_text((bare / "old.run").read_text())
+    with pytest.raises(InputError, match="two runs named 'old'"):
+        se.load_dataset(bare)
+
+
+def test_a_suite_without_systems_says_so(suite: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no system"):
+        se.load_runs(se.load_dataset(suite, systems={}, gate={"system": None}), tmp_path)
+
+
 def test_where_chooses_queries_and_their_judgments(suite: Path) -> None:
     ds = se.load_dataset(suite, where={"lang": "fa"})
     assert ds.queries["query_id"].tolist() == ["q2"]
@@ -127,6 +149,8 @@ def test_a_system_that_raises_on_one_query_fails_there_only(suite: Path, tmp_pat
         "def make(ds):\n    return lambda query, k: [('d1', float('nan'))]",
         "def make(ds):\n    return lambda query, k: [('d1', 1.0), ('d1', 0.5)]",
         "this is no python",
+        "import sys; sys.exit(3)",
+        "import sys\ndef make(ds):\n    return lambda query, k: sys.exit(0)",
     ],
 )
 def test_a_system_that_raises_throughout_is_not_run(suite: Path, tmp_path: Path, code: str) -> None:
@@ -135,6 +159,14 @@ def test_a_system_that_raises_throughout_is_not_run(suite: Path, tmp_path: Path,
     runs = se.load_runs(ds, tmp_path / "out")
     assert runs["new"].attrs["status"] == "not_run"
     assert se.means(se.evaluate(ds.qrels, runs, "RR", queries=ds.queries)).loc["new"].isna().all()
+
+
+@pytest.mark.parametrize("code", ["this is no python", "def make(ds):\n    return lambda query, k: 1 / 0"])
+def test_a_broken_system_can_be_traced(suite: Path, code: str) -> None:
+    ds = se.load_dataset(code_suite(suite, code))
+    steps = se.trace(ds, "new", ds.queries.iloc[0])
+    assert len(steps) == 1
+    assert steps[0][0].startswith("it raises ")
 
 
 def test_a_partial_answer_is_kept_and_marked(suite: Path, tmp_path: Path) -> None:

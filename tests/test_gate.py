@@ -71,13 +71,19 @@ def test_accepting_says_what_changed(suite: Path) -> None:
     assert gate(reported(suite)).passed
 
 
-@pytest.mark.parametrize("broken", ["new was not run", "accepted elsewhere", "measure absent", "no report", "no json"])
+@pytest.mark.parametrize(
+    "broken", ["new was not run", "new is partial", "accepted elsewhere", "measure absent", "no report", "no json"]
+)
 def test_missing_evidence_is_never_a_pass(suite: Path, broken: str) -> None:
     accept(reported(suite))
     out = reported(suite)
     if broken == "new was not run":
         (suite / "runs" / "new.trec").write_text("")
         out = reported(suite)
+    elif broken == "new is partial":
+        report = json.loads((out / "report.json").read_text())
+        report["systems"]["new"] |= {"status": "partial", "reason": "an arm is missing"}
+        (out / "report.json").write_text(json.dumps(report))
     elif broken == "accepted elsewhere":
         with pytest.raises(InputError, match="no accepted run of old"):
             gate(out, system="old")
@@ -92,6 +98,65 @@ def test_missing_evidence_is_never_a_pass(suite: Path, broken: str) -> None:
     if broken != "accepted elsewhere":
         with pytest.raises(InputError):
             gate(out)
+
+
+def test_a_query_added_since_cannot_hide_a_drop(suite: Path) -> None:
+    accept(reported(suite))
+    with (suite / "queries.jsonl").open("a") as file:
+        file.write('{"query_id": "q4", "text": "blue", "kind": "colour", "lang": "en"}\n')
+    with (suite / "qrels.csv").open("a") as file:
+        file.write("q4,d2,3,\n")
+    (suite / "runs" / "new.trec").write_text((suite / "runs" / "old.trec").read_text() + "q4 Q0 d2 1 1.0 new\n")
+    result = gate(reported(suite))
+    assert not result.passed, "q4 is perfect, but the accepted run was never asked it"
+    assert "on the 3 of 4 queries" in result.conditions[0].found
+
+
+@pytest.mark.parametrize("lists", [{"q1": "d1"}, {"q1": [1, 2]}, [1, 2]])
+def test_a_baseline_that_is_no_list_of_ids_is_refused(suite: Path, lists: object) -> None:
+    (suite / "baseline.json").write_text(json.dumps({"system": "new", "lists": lists}))
+    with pytest.raises(InputError, match=r"baseline\.json"):
+        reported(suite)
+
+
+def test_a_run_on_fewer_queries_cannot_replace_the_baseline(suite: Path) -> None:
+    accept(reported(suite))
+    before = (suite / "baseline.json").read_text()
+    with pytest.raises(InputError, match=r"without 2 of the accepted queries \(q1, q3\)"):
+        accept(reported(suite, where={"lang": "fa"}))
+    assert (suite / "baseline.json").read_text() == before
+
+
+def test_what_is_accepted_is_what_the_report_showed(suite: Path) -> None:
+    out = reported(suite)
+    (suite / "runs" / "new.trec").write_text((suite / "runs" / "old.trec").read_text())
+    with pytest.raises(InputError, match=r"new\.trec.*changed since the report"):
+        accept(out)
+
+
+@pytest.mark.parametrize("damage", ["max_drop", "metrics", "gate", "per_query"])
+def test_a_damaged_report_is_an_input_error(suite: Path, damage: str) -> None:
+    accept(reported(suite))
+    out = reported(suite)
+    report = json.loads((out / "report.json").read_text())
+    if damage == "max_drop":
+        report["settings"]["gate"]["max_drop"] = "much"
+    elif damage == "metrics":
+        report["per_query"]["new"]["q1"]["nDCG@10"] = "high"
+    elif damage == "gate":
+        del report["settings"]["gate"]
+    else:
+        report["per_query"] = [1]
+    (out / "report.json").write_text(json.dumps(report))
+    with pytest.raises(InputError):
+        gate(out)
+
+
+@pytest.mark.parametrize("limit", [float("inf"), float("nan"), -0.1])
+def test_a_limit_that_is_no_limit_is_refused(suite: Path, limit: float) -> None:
+    accept(reported(suite))
+    with pytest.raises(InputError, match="max_drop"):
+        gate(reported(suite), max_drop=limit)
 
 
 def test_an_unknown_system_suggests_the_nearest(suite: Path) -> None:

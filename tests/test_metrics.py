@@ -179,6 +179,23 @@ def test_two_runs_in_one_pass_score_as_they_do_alone() -> None:
         pd.testing.assert_frame_equal(together[name], evaluate(QRELS, run, ["nDCG@10", "AP", "Bpref", "ERR@10"]))
 
 
+def test_one_runs_scores_do_not_leak_into_the_next() -> None:
+    qrels = {"q": {"a": 3, "b": 1}, "r": {"a": 1}}
+    first, second = ranked("a", "b"), ranked("z", query="r")
+    before = evaluate(qrels, first, ["nDCG@10", "AP"])
+    other = evaluate(qrels, second, ["nDCG@10", "AP"])
+    assert other.loc["q"].tolist() == [0, 0]
+    pd.testing.assert_frame_equal(evaluate(qrels, first, ["nDCG@10", "AP"]), before)
+
+
+def test_grades_beyond_the_lookup_table_are_found_by_bisection(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = pd.concat([ranked("b", "z", "a"), ranked("a", "c", query="r")])
+    qrels = {**QRELS, "r": {"c": 2, "d": 1}}
+    usual = evaluate(qrels, run, ["nDCG@10", "AP", "Bpref", "Judged@10"])
+    monkeypatch.setattr("searcheval.metrics.coding._TABLE", 0)
+    pd.testing.assert_frame_equal(evaluate(qrels, run, ["nDCG@10", "AP", "Bpref", "Judged@10"]), usual)
+
+
 def test_rank_is_trusted_and_rows_may_stand_in_any_order() -> None:
     run = ranked("b", "a").iloc[::-1].assign(score=[9.0, 1.0])
     assert evaluate(QRELS, run, "nDCG@10").iloc[0, 0] == pytest.approx(0.7098, abs=1e-4)
@@ -208,6 +225,7 @@ def test_answerable_follows_each_measures_threshold() -> None:
         ("rbp(p=0.5)", "RBP(p=0.5)"),
         ("ERR@10", "ERR(max=3)@10"),
         ("RR(rel=1)", "RR"),
+        ("nDCG@10(gain=linear)", "nDCG(gain=linear)@10"),
     ],
 )
 def test_names_print_canonically(text: str, canonical: str) -> None:

@@ -66,7 +66,16 @@ def test_the_markdown_report_holds_the_same_facts(suite: Path, tmp_path: Path) -
     assert f"| new | {report['metrics']['new']['nDCG@10']:.3f} | {report['metrics']['new']['RR']:.3f} |" in text
     assert "## Label coverage" in text
     assert text.index("## Label coverage") < text.index("## Scores")
-    assert "Highest possible mean: RR 0.667" in text
+    assert "Highest possible mean over all queries: RR 0.667" in text
+
+
+def test_a_folder_of_saved_responses_is_a_system(suite: Path, tmp_path: Path) -> None:
+    saved = suite / "runs" / "saved"
+    saved.mkdir()
+    (saved / "q1.json").write_text('{"hits": {"hits": [{"_id": "d1", "_score": 1.5}]}}')
+    report = written(suite, tmp_path, systems={"saved": "runs/saved"}, gate={"system": None})
+    assert report["per_query"]["saved"]["q1"]["RR"] == 1
+    assert len(report["inputs"]["runs/saved"]) == 64
 
 
 def test_a_failed_query_is_named_in_both(suite: Path, tmp_path: Path) -> None:

