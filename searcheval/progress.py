@@ -24,7 +24,7 @@ def progress(items: Iterable[T], label: str, *, total: int | None = None, unit: 
     """
     if batch():
         return _lines(items, label, unit)
-    if "ipykernel" not in sys.modules:
+    if not _in_notebook():
         return text_bar(items, desc=label, total=total, unit=unit, leave=False)
     from tqdm.notebook import tqdm as widget_bar  # only where somebody watches: the import alone wants ipywidgets
 
@@ -34,7 +34,12 @@ def progress(items: Iterable[T], label: str, *, total: int | None = None, unit: 
 
 def batch() -> bool:
     """True where nobody watches: under the runner, or with standard error going to a file."""
-    return os.environ.get("SEARCHEVAL_BATCH") == "1" or ("ipykernel" not in sys.modules and not sys.stderr.isatty())
+    return os.environ.get("SEARCHEVAL_BATCH") == "1" or not (_in_notebook() or sys.stderr.isatty())
+
+
+def _in_notebook() -> bool:
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return hasattr(shell, "kernel")
 
 
 def _lines(items: Iterable[T], label: str, unit: str) -> Iterable[T]:

@@ -223,7 +223,7 @@ def _papermill(notebook: Path, executed: Path, parameters: Mapping[str, str], fo
             cwd=str(folder),
             kernel_name="python3",
             progress_bar=False,
-            extra_arguments=["--log-level=ERROR"],  # a note about loopback sockets would land in every log
+            extra_arguments=["--log-level=CRITICAL"],  # its notes on sockets and interrupts would land in every log
         )
     except PapermillExecutionError as error:
         if error.ename == "InputError":

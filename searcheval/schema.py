@@ -148,7 +148,7 @@ def rank_lists(
     ordered = frame
     if order is not None:
         ordered, query, score = frame.iloc[order], query[order], score[order]
-    twice = _twice(query, ordered["doc_id"])
+    twice = repeated(query, ordered["doc_id"])
     if twice.any():
         if on_duplicate == "error":
             # Of the two rows, the one later in the file is the one to name.
@@ -223,9 +223,10 @@ def as_qrels(
         hint = "; `negative: zero` reads negative grades as 0" if grade[row] < 0 else ""
         raise where.error(row, f"grade {grade[row]:g}", scale + hint)
     frame["relevance"] = np.maximum(grade, 0).astype("int64")
-    document, distinct = encode(frame["doc_id"])
-    keys = encode(frame["query_id"])[0].astype(np.int64) * len(distinct) + document
-    if pd.Series(keys, copy=False).duplicated().any():
+    query = encode(frame["query_id"])[0]
+    order = _order(query, None)
+    grouped = (query, frame["doc_id"]) if order is None else (query[order], frame["doc_id"].iloc[order])
+    if repeated(*grouped).any():
         raise where.error(*_duplicate(frame, ["query_id", "doc_id"], where))
     rest = [c for c in frame.columns if c not in required]
     return frame[required + rest].astype({"query_id": "str", "doc_id": "str"})
@@ -329,14 +330,19 @@ def _duplicate(frame: pd.DataFrame, key: list[str], where: Source) -> tuple[int,
 
 
 @contextmanager
-def lean_memory() -> Iterator[None]:
-    """Have Arrow allocate from the system, which takes back what is freed; its own allocator keeps most of it."""
+def lean_memory(*, release: bool = False) -> Iterator[None]:
+    """Have Arrow allocate from the system, which takes back what is freed; its own allocator keeps most of it.
+
+    With ``release`` what is free at the end goes back at once, which takes some milliseconds.
+    """
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
     try:
         yield
     finally:
         pa.set_memory_pool(before)
+        if release:
+            pa.system_memory_pool().release_unused()
 
 
 def encode(values: pd.Series) -> tuple[np.ndarray, pa.Array]:
@@ -360,7 +366,7 @@ def positions(values: pa.Array, among: pa.Array) -> np.ndarray:
     return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def _twice(query: np.ndarray, doc_id: pd.Series, size: int = 50_000) -> np.ndarray:
+def repeated(query: np.ndarray, doc_id: pd.Series, size: int = 50_000) -> np.ndarray:
     """Which rows repeat a document of their query; ``query`` is sorted. Done in slices of whole queries, for memory."""
     twice = np.zeros(len(query), dtype=bool)
     start = 0

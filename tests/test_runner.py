@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -84,10 +85,15 @@ def test_a_failing_notebook_keeps_what_is_published(
 def test_bad_input_inside_a_notebook_is_the_same_one_line(
     suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (suite / "baseline.json").write_text("{}")  # read by the notebook, not by the command before it
-    with pytest.raises(InputError) as caught:
+    (suite / "baseline.json").write_text("{}")
+    expected = "baseline.json: found no `system` or no `lists`; expected a baseline written by"
+    with pytest.raises(InputError, match=re.escape(expected)):
         runner.run_suite(se.load_dataset(suite), tmp_path / "out")
-    assert "baseline.json: found no `system` or no `lists`; expected a baseline written by" in str(caught.value)
+    assert not (tmp_path / "out").exists(), "said before any notebook ran"
+    monkeypatch.setattr(runner, "check_files", lambda ds: None)  # as if the file had changed since
+    with pytest.raises(InputError, match=re.escape(expected)) as caught:
+        runner.run_suite(se.load_dataset(suite), tmp_path / "out")
+    assert caught.value.file == short_path(suite / "baseline.json")
     kept = nbformat.read(tmp_path / "out" / "failed" / "03_score.ipynb", as_version=4)
     error = next(o for cell in kept.cells for o in cell.get("outputs", []) if o["output_type"] == "error")
     assert len(error["traceback"]) == 1, "one line, no traceback"

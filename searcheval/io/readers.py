@@ -49,7 +49,7 @@ def read_documents(path: Path_) -> pd.DataFrame:
     return schema.as_documents(frame, name=os.fspath(path), lines=lines)
 
 
-@schema.lean_memory()
+@schema.lean_memory(release=True)
 def read_qrels(
     path: Path_,
     *,
@@ -89,7 +89,7 @@ def line_of_judgment(path: Path_, row: int, queries: pd.DataFrame | None = None)
     return None if lines is None else lines(row)
 
 
-@schema.lean_memory()
+@schema.lean_memory(release=True)
 def read_run(
     path: Path_, *, ties: Literal["score", "rank"] = "score", on_duplicate: Literal["error", "first"] = "error"
 ) -> pd.DataFrame:

@@ -62,20 +62,22 @@ class Coder:
         """
         n = len(self.ids)
         coded: dict[str, CodedRun] = {}
-        of, rank, grade = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)], [np.zeros(0, np.int8)]
+        total, stop = sum(len(run) for run in runs.values()), 0
+        of, rank, grade = np.empty(total, np.int32), np.empty(total, np.int32), np.empty(total, self._grades.dtype)
         # One run after the other, and narrow integers: what is held at once decides the peak of memory.
         for s, (name, run) in enumerate(runs.items()):
             rows, query, ignored = self._rows(run, name)
             document, distinct = encode(rows["doc_id"])
             self._refuse_twice(rows, query, document, len(distinct), name)
-            grade.append(self._grades.of(query, positions(distinct, self._documents)[document]))
+            start, stop = stop, stop + len(query)
+            grade[start:stop] = self._grades.of(query, positions(distinct, self._documents)[document])
+            del document, distinct
             first = np.searchsorted(query, np.arange(n))
-            of.append((query + s * n).astype(np.int32))
-            rank.append((np.arange(1, len(query) + 1) - first[query]).astype(np.int32))
+            of[start:stop] = query + s * n
+            rank[start:stop] = np.arange(1, len(query) + 1) - first[query]
             coded[name] = self._coded(run, query, ignored)
         query = np.tile(np.arange(n), len(runs))
-        joined = Lists(np.concatenate(of), np.concatenate(rank), np.concatenate(grade), query, self.judgments)
-        return joined, coded
+        return Lists(of[:stop], rank[:stop], grade[:stop], query, self.judgments), coded
 
     def _rows(self, run: pd.DataFrame, name: str) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
         """The run's rows in the set, by query and rank; the query of each; queries outside the set."""
@@ -123,12 +125,15 @@ class _Grades:
     ) -> None:
         self._width = documents
         keys = query * documents + document
-        if queries * documents <= _TABLE and (grade.max(initial=0) <= np.iinfo(np.int8).max):
-            self._table: np.ndarray | None = np.full(queries * documents + 1, UNJUDGED, dtype=np.int8)
-            self._table[keys] = grade
+        if queries * documents <= _TABLE and (grade.max(initial=0) < np.iinfo(np.int8).max):
+            # One more than the grade, so that an unjudged cell is a zero: pages of zeros cost no memory until written.
+            self._table: np.ndarray | None = np.zeros(queries * documents + 1, dtype=np.int8)
+            self._table[keys] = grade - UNJUDGED
+            self.dtype = self._table.dtype
         else:
             order = np.argsort(keys)
             self._table, self._keys, self._sorted = None, keys[order], grade[order]
+            self.dtype = self._sorted.dtype
 
     def of(self, query: np.ndarray, document: np.ndarray) -> np.ndarray:
         """Grades of the pairs; -1 where ``document`` is -1 or the pair is not judged."""
@@ -136,7 +141,7 @@ class _Grades:
         known = document >= 0
         if self._table is not None:
             # The last cell stands for documents that nobody judged.
-            return self._table[np.where(known, keys, len(self._table) - 1)]
+            return self._table[np.where(known, keys, len(self._table) - 1)] + np.int8(UNJUDGED)
         if not len(self._keys):
             return np.full(len(keys), UNJUDGED)
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
