@@ -351,13 +351,16 @@ def encode(values: pd.Series) -> tuple[np.ndarray, pa.Array]:
     >>> encode(pd.Series(["b", "a", "b"]))[0].tolist()
     [0, 1, 0]
     """
+    coded = strings(values).dictionary_encode()
+    return coded.indices.to_numpy(zero_copy_only=False), coded.dictionary
+
+
+def strings(values: pd.Series) -> pa.Array:
+    """A column as one Arrow array of strings."""
     array = pa.array(values, from_pandas=True)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    if not pa.types.is_large_string(array.type):
-        array = array.cast(pa.large_string())
-    coded = array.dictionary_encode()
-    return coded.indices.to_numpy(zero_copy_only=False), coded.dictionary
+    return array if pa.types.is_large_string(array.type) else array.cast(pa.large_string())
 
 
 def positions(values: pa.Array, among: pa.Array) -> np.ndarray:
@@ -366,17 +369,27 @@ def positions(values: pa.Array, among: pa.Array) -> np.ndarray:
     return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def repeated(query: np.ndarray, doc_id: pd.Series, size: int = 50_000) -> np.ndarray:
-    """Which rows repeat a document of their query; ``query`` is sorted. Done in slices of whole queries, for memory."""
+def repeated(query: np.ndarray, doc_id: pd.Series) -> np.ndarray:
+    """Which rows repeat a document of their query; ``query`` is sorted."""
     twice = np.zeros(len(query), dtype=bool)
-    start = 0
-    while start < len(query):
-        stop = int(np.searchsorted(query, query[min(start + size, len(query)) - 1], side="right"))
+    for start, stop in slices(query, 50_000):
         document, distinct = encode(doc_id.iloc[start:stop])
         keys = query[start:stop].astype(np.int64) * len(distinct) + document
         twice[start:stop] = pd.Series(keys, copy=False).duplicated().to_numpy()
-        start = stop
     return twice
+
+
+def slices(query: np.ndarray, size: int) -> Iterator[tuple[int, int]]:
+    """Ranges of about ``size`` rows that hold whole queries; ``query`` is sorted.
+
+    >>> list(slices(np.array([0, 0, 1, 1, 1, 2]), 3))
+    [(0, 5), (5, 6)]
+    """
+    start = 0
+    while start < len(query):
+        stop = int(np.searchsorted(query, query[min(start + size, len(query)) - 1], side="right"))
+        yield start, stop
+        start = stop
 
 
 def _order(query: np.ndarray, key: np.ndarray | None) -> np.ndarray | None:

@@ -192,7 +192,8 @@ def test_grades_beyond_the_lookup_table_are_found_by_bisection(monkeypatch: pyte
     run = pd.concat([ranked("b", "z", "a"), ranked("a", "c", query="r")])
     qrels = {**QRELS, "r": {"c": 2, "d": 1}}
     usual = evaluate(qrels, run, ["nDCG@10", "AP", "Bpref", "Judged@10"])
-    monkeypatch.setattr("searcheval.metrics.coding._TABLE", 0)
+    monkeypatch.setattr("searcheval.metrics.coding._CELLS", 0)
+    monkeypatch.setattr("searcheval.metrics.coding._ROWS", 1)
     pd.testing.assert_frame_equal(evaluate(qrels, run, ["nDCG@10", "AP", "Bpref", "Judged@10"]), usual)
 
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from searcheval import schema
 from searcheval.errors import InputError
 from searcheval.metrics.lists import UNJUDGED, Judgments, Lists
-from searcheval.schema import encode, positions
+from searcheval.schema import encode, positions, strings
 
-# Up to this many (query, judged document) cells, grades are looked up in a table; beyond, by bisection.
-_TABLE = 64_000_000
+# Rows of a run looked up at once, and the cells (queries x documents among them) up to which a table serves.
+_ROWS, _CELLS = 25_000, 16_000_000
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,13 @@ class Coder:
             self._set = encode(ids)[1]
         self.ids: list[str] = self._set.to_pylist()
         query = positions(judged, self._set)[codes]
-        document, self._documents = encode(frame["doc_id"])
-        document = document.astype(np.int64)
-        keep = query >= 0
-        query, document, grade = query[keep], document[keep], frame["relevance"].to_numpy()[keep]
+        order = np.argsort(query, kind="stable")[np.count_nonzero(query < 0) :]
+        query, grade = query[order], frame["relevance"].to_numpy()[order]
+        grade = grade.astype(np.int8) if grade.max(initial=0) <= np.iinfo(np.int8).max else grade
         self.judgments = _judgments(len(self.ids), query, grade)
-        self._grades = _Grades(query, document, grade, len(self.ids), len(self._documents))
+        # The judged documents, query by query.
+        self._judged, self._grade = strings(frame["doc_id"].iloc[order]), grade
+        self._first = np.searchsorted(query, np.arange(len(self.ids) + 1))
 
     def lists(self, runs: Mapping[str, pd.DataFrame]) -> tuple[Lists, dict[str, CodedRun]]:
         """The lists of several runs one after the other, ``len(ids)`` for each, and what became of the rest of each.
@@ -63,21 +65,32 @@ class Coder:
         n = len(self.ids)
         coded: dict[str, CodedRun] = {}
         total, stop = sum(len(run) for run in runs.values()), 0
-        of, rank, grade = np.empty(total, np.int32), np.empty(total, np.int32), np.empty(total, self._grades.dtype)
-        # One run after the other, and narrow integers: what is held at once decides the peak of memory.
+        of, rank, grade = np.empty(total, np.int32), np.empty(total, np.int32), np.empty(total, self._grade.dtype)
         for s, (name, run) in enumerate(runs.items()):
             rows, query, ignored = self._rows(run, name)
-            document, distinct = encode(rows["doc_id"])
-            self._refuse_twice(rows, query, document, len(distinct), name)
             start, stop = stop, stop + len(query)
-            grade[start:stop] = self._grades.of(query, positions(distinct, self._documents)[document])
-            del document, distinct
             first = np.searchsorted(query, np.arange(n))
             of[start:stop] = query + s * n
             rank[start:stop] = np.arange(1, len(query) + 1) - first[query]
+            self._find_grades(rows, query, grade[start:stop], name)
             coded[name] = self._coded(run, query, ignored)
         query = np.tile(np.arange(n), len(runs))
         return Lists(of[:stop], rank[:stop], grade[:stop], query, self.judgments), coded
+
+    def _find_grades(self, rows: pd.DataFrame, query: np.ndarray, grade: np.ndarray, name: str) -> None:
+        """Write the grade of each row, -1 for an unjudged one, some whole queries at a time: that bounds the memory."""
+        documents = strings(rows["doc_id"])
+        for start, stop in schema.slices(query, _ROWS):
+            low, high = int(query[start]), int(query[stop - 1]) + 1
+            first, last = self._first[low], self._first[high]
+            judged_query = np.repeat(np.arange(high - low), np.diff(self._first[low : high + 1]))
+            both = pa.concat_arrays([self._judged[first:last], documents[start:stop]]).dictionary_encode()
+            codes, width = both.indices.to_numpy().astype(np.int64), len(both.dictionary)
+            judged = judged_query * width + codes[: last - first]
+            keys = (query[start:stop] - low) * width + codes[last - first :]
+            if pd.Series(keys, copy=False).duplicated().any():
+                raise _twice(rows.iloc[start:stop], keys, name)
+            grade[start:stop] = _looked_up(keys, judged, self._grade[first:last], (high - low) * width)
 
     def _rows(self, run: pd.DataFrame, name: str) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
         """The run's rows in the set, by query and rank; the query of each; queries outside the set."""
@@ -107,45 +120,25 @@ class Coder:
         unasked = [i for q, i in place.items() if q not in asked]
         return CodedRun(ignored, unanswered, failed, unasked, len(query) == 0)
 
-    @staticmethod
-    def _refuse_twice(rows: pd.DataFrame, query: np.ndarray, document: np.ndarray, distinct: int, name: str) -> None:
-        """A document twice in a list would let nDCG pass 1."""
-        twice = pd.Series(query.astype(np.int64) * distinct + document, copy=False).duplicated().to_numpy()
-        if twice.any():
-            row = rows.iloc[int(np.argmax(twice))]
-            found = f"document {row['doc_id']!r} twice for query {row['query_id']!r}"
-            raise InputError(name, None, found, "each only once")
+
+def _looked_up(keys: np.ndarray, judged: np.ndarray, grade: np.ndarray, cells: int) -> np.ndarray:
+    """The grade at each of ``keys``, -1 where it is not among ``judged``: from a table if that is small."""
+    if cells <= _CELLS:
+        table = np.full(cells, UNJUDGED, dtype=grade.dtype)
+        table[judged] = grade
+        return table[keys]
+    if not len(judged):
+        return np.full(len(keys), UNJUDGED)
+    order = np.argsort(judged)
+    at = np.minimum(np.searchsorted(judged, keys, sorter=order), len(order) - 1)
+    return np.where(judged[order[at]] == keys, grade[order[at]], UNJUDGED)
 
 
-class _Grades:
-    """Grades by (query, document) code: a table where it is small enough, else sorted keys."""
-
-    def __init__(
-        self, query: np.ndarray, document: np.ndarray, grade: np.ndarray, queries: int, documents: int
-    ) -> None:
-        self._width = documents
-        keys = query * documents + document
-        if queries * documents <= _TABLE and (grade.max(initial=0) < np.iinfo(np.int8).max):
-            # One more than the grade, so that an unjudged cell is a zero: pages of zeros cost no memory until written.
-            self._table: np.ndarray | None = np.zeros(queries * documents + 1, dtype=np.int8)
-            self._table[keys] = grade - UNJUDGED
-            self.dtype = self._table.dtype
-        else:
-            order = np.argsort(keys)
-            self._table, self._keys, self._sorted = None, keys[order], grade[order]
-            self.dtype = self._sorted.dtype
-
-    def of(self, query: np.ndarray, document: np.ndarray) -> np.ndarray:
-        """Grades of the pairs; -1 where ``document`` is -1 or the pair is not judged."""
-        keys = query * self._width + document
-        known = document >= 0
-        if self._table is not None:
-            # The last cell stands for documents that nobody judged.
-            return self._table[np.where(known, keys, len(self._table) - 1)] + np.int8(UNJUDGED)
-        if not len(self._keys):
-            return np.full(len(keys), UNJUDGED)
-        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        return np.where(known & (self._keys[at] == keys), self._sorted[at], UNJUDGED)
+def _twice(rows: pd.DataFrame, keys: np.ndarray, name: str) -> InputError:
+    """A document twice in a list would let nDCG pass 1."""
+    row = rows.iloc[int(np.argmax(pd.Series(keys, copy=False).duplicated()))]
+    found = f"document {row['doc_id']!r} twice for query {row['query_id']!r}"
+    return InputError(name, None, found, "each only once")
 
 
 def _judgments(queries: int, query: np.ndarray, grade: np.ndarray) -> Judgments:
